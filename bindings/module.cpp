@@ -1,0 +1,216 @@
+// The border between Python and the core: typed arrays in, typed arrays out, no logic.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "decomposition.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace adatron;
+
+namespace {
+
+template <class S>
+using Vector = nb::ndarray<const S, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class S>
+using MutableVector = nb::ndarray<S, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class S>
+using Matrix = nb::ndarray<const S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class S>
+using MutableMatrix = nb::ndarray<S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+template <class S>
+auto to_numpy(const std::vector<S>& values) {
+    auto* copy = new std::vector<S>(values);
+    nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<S>*>(p); });
+    return nb::ndarray<S, nb::numpy, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
+}
+
+const double* center_or_null(const std::optional<Vector<double>>& center) { return center ? center->data() : nullptr; }
+
+template <class T>
+void bind_points(nb::module_& m, const char* name) {
+    auto points = nb::class_<Points<T>>(m, name, "Data points packed for the kernel loops.");
+    auto dense = [](auto x, std::optional<Vector<double>> center, int threads) {
+        return std::make_shared<Points<T>>(Points<T>::dense(x.data(), Index(x.shape(0)), int(x.shape(1)),
+                                                            Index(x.shape(1)), center_or_null(center), threads));
+    };
+    points.def_static(
+        "dense", [dense](Matrix<float> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
+        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+    points.def_static(
+        "dense", [dense](Matrix<double> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
+        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+    points.def_static(
+        "sparse",
+        [](Vector<Index> start, Vector<std::int32_t> feature, Vector<double> value, int features) {
+            return std::make_shared<Points<T>>(Points<T>::sparse(start.data(), feature.data(), value.data(),
+                                                                 Index(start.shape(0)) - 1, features));
+        },
+        nb::kw_only(), "start"_a, "feature"_a, "value"_a, "features"_a, Released());
+    points.def_prop_ro("count", &Points<T>::count);
+    points.def_prop_ro("features", &Points<T>::features);
+    points.def_prop_ro("bytes", &Points<T>::bytes);
+}
+
+template <class T>
+void bind_functions(nb::module_& m) {
+    m.def(
+        "add_product",
+        [](const Kernel& kernel, const Points<T>& rows, Vector<Index> index, Matrix<double> weight,
+           const Points<T>& columns, MutableMatrix<double> out, int threads) {
+            kernel_product(kernel, rows, index.data(), Index(index.shape(0)), weight.data(), int(weight.shape(0)),
+                           columns, out.data(), threads);
+        },
+        "kernel"_a, nb::kw_only(), "rows"_a, "index"_a, "weight"_a, "columns"_a, "out"_a, "threads"_a, Released(),
+        "out += weight @ kernel(rows[index], columns), in float64.");
+}
+
+template <class T>
+void bind_gram(nb::module_& m, const char* name) {
+    auto gram = nb::class_<Gram<T>>(m, name, "Kernel rows over the active columns, cached.");
+    gram.def_static(
+        "of_points",
+        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, Vector<double> diagonal, std::size_t cache_bytes,
+           int threads) {
+            return std::make_unique<Gram<T>>(kernel, points,
+                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
+                                             cache_bytes, threads);
+        },
+        "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, Released());
+    gram.def_static(
+        "of_matrix",
+        [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads) {
+            return std::make_unique<Gram<T>>(matrix ? matrix->data() : nullptr, matrix ? Index(matrix->shape(1)) : 0,
+                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
+                                             cache_bytes, threads);
+        },
+        "matrix"_a.none(), nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, nb::keep_alive<0, 1>());
+    gram.def(
+        "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); },
+        "index"_a, Released());
+    gram.def("missing", [](const Gram<T>& g, Vector<Index> index) {
+        return to_numpy(g.missing(index.data(), Index(index.shape(0))));
+    }, "index"_a);
+    gram.def("store", [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {
+        g.store(index.data(), Index(index.shape(0)), values.data());
+    }, "index"_a, "values"_a);
+    gram.def(
+        "fetch",
+        [](Gram<T>& g, Vector<Index> index, double seconds) {
+            return g.fetch(index.data(), Index(index.shape(0)), seconds) == Fetched::all;
+        },
+        "index"_a, nb::kw_only(), "seconds"_a, Released(), "True when every row is there.");
+    gram.def(
+        "copy_rows",
+        [](const Gram<T>& g, Vector<Index> index, MutableMatrix<T> out) {
+            for (std::size_t k = 0; k < index.shape(0); ++k)
+                std::copy_n(g.row(index.data()[k]), g.active_count(), out.data() + k * out.shape(1));
+        },
+        "index"_a, nb::kw_only(), "out"_a);
+    gram.def(
+        "add_product",
+        [](const Gram<T>& g, Vector<Index> index, Vector<double> weight, MutableVector<double> out) {
+            g.add_product(index.data(), Index(index.shape(0)), weight.data(), out.data());
+        },
+        "index"_a, nb::kw_only(), "weight"_a, "out"_a, Released());
+    gram.def_prop_ro("active", [](const Gram<T>& g) { return to_numpy(g.active()); }, nb::rv_policy::automatic);
+    gram.def_prop_ro("active_count", &Gram<T>::active_count);
+    gram.def_prop_ro("capacity", &Gram<T>::capacity);
+    gram.def_prop_ro("rows_cached", &Gram<T>::rows_cached);
+    gram.def_prop_ro("rows_computed", &Gram<T>::rows_computed);
+    gram.def_prop_ro("cached_bytes", &Gram<T>::cached_bytes);
+}
+
+template <class T>
+void bind_decomposition(nb::module_& m, const char* name) {
+    using D = Decomposition<T>;
+    auto engine = nb::class_<D>(m, name, "Working-set decomposition over a Gram's active rows.");
+    engine.def(
+        "__init__",
+        [](D* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
+           Vector<double> ridge, Vector<std::int8_t> group, Index rows, int sums, Vector<double> beta,
+           Vector<double> product, int working_size) {
+            const Problem problem{linear.data(), lower.data(),          upper.data(), ridge.data(),
+                                  group.data(),  Index(linear.shape(0)), rows,         sums};
+            new (self) D(problem, gram, beta.data(), product.data(), working_size);
+        },
+        "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "rows"_a, "sums"_a, "beta"_a,
+        "product"_a, "working_size"_a, nb::keep_alive<1, 2>());
+    engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
+    engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
+    engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
+    engine.def(
+        "restrict_to",
+        [](D& d, Vector<Index> positions) {
+            d.restrict_to(std::vector<Index>(positions.data(), positions.data() + positions.shape(0)));
+        },
+        "positions"_a, Released());
+    engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);
+    engine.def("slack", [](const D& d) { return to_numpy(d.slack()); });
+    engine.def_prop_ro("product", [](const D& d) { return to_numpy(d.product()); }, nb::rv_policy::automatic);
+    engine.def_prop_ro("gap", &D::gap);
+    engine.def_prop_ro("steps", &D::steps);
+    engine.def_prop_ro("rounds", &D::rounds);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The native core of adatron.";
+
+    nb::enum_<Isa>(m, "Isa", "Instruction sets that the hot loops are compiled for.")
+        .value("baseline", Isa::baseline)
+        .value("avx2", Isa::avx2)
+        .value("avx512", Isa::avx512);
+    m.def("current_isa", &current_isa);
+    m.def("isa_supported", &isa_supported, "isa"_a);
+    m.def("force_isa", &force_isa, "isa"_a);
+
+    nb::enum_<Form>(m, "Form")
+        .value("linear", Form::linear)
+        .value("polynomial", Form::polynomial)
+        .value("gaussian", Form::gaussian)
+        .value("exponential", Form::exponential)
+        .value("laplacian", Form::laplacian)
+        .value("sigmoid", Form::sigmoid);
+    nb::enum_<Meeting>(m, "Meeting")
+        .value("dot", Meeting::dot)
+        .value("squared_distance", Meeting::squared_distance)
+        .value("absolute_distance", Meeting::absolute_distance);
+    nb::class_<Factor>(m, "Factor")
+        .def(
+            "__init__",
+            [](Factor* self, Form form, double gamma, double coef0, int degree, Meeting meeting) {
+                new (self) Factor{form, gamma, coef0, degree, meeting};
+            },
+            "form"_a, nb::kw_only(), "gamma"_a = 1.0, "coef0"_a = 0.0, "degree"_a = 1, "meeting"_a = Meeting::dot);
+    nb::class_<Term>(m, "Term").def(
+        "__init__",
+        [](Term* self, double coefficient, std::vector<Factor> factors) {
+            new (self) Term{coefficient, std::move(factors)};
+        },
+        "coefficient"_a, "factors"_a);
+    nb::class_<PairOutcome>(m, "PairOutcome")
+        .def_ro("steps", &PairOutcome::steps)
+        .def_ro("gap", &PairOutcome::gap)
+        .def_ro("unbounded", &PairOutcome::unbounded);
+
+    bind_points<float>(m, "Points32");
+    bind_points<double>(m, "Points64");
+    bind_functions<float>(m);
+    bind_functions<double>(m);
+    bind_gram<float>(m, "Gram32");
+    bind_gram<double>(m, "Gram64");
+    bind_decomposition<float>(m, "Decomposition32");
+    bind_decomposition<double>(m, "Decomposition64");
+}

@@ -1,0 +1,71 @@
+// Working-set decomposition for the one problem (see problems.py):
+//
+//   minimise  ½ βᵀKβ + ½ Σ r β² + pᵀβ   over  lower ≤ β ≤ upper  and up to two sums,
+//
+// round by round: select the coefficients that violate optimality most, solve the small problem on them in
+// cache (pair.inl), carry the change over to the gradient of all active coefficients.
+//
+// A problem without a sum is one with a sum and a phantom coefficient that takes up the slack: its kernel row is
+// zero and its box the whole line. So there is one way to step, whatever the problem.
+#pragma once
+
+#include <vector>
+
+#include "gram.hpp"
+
+namespace adatron {
+
+struct Problem {  // spans over n variables; variable v lives on kernel row v % rows
+    const double *linear, *lower, *upper, *ridge;
+    const std::int8_t* group;
+    Index variables, rows;
+    int sums;
+};
+
+template <class T>
+class Decomposition {
+public:
+    // `beta` over all variables, `product` = K·fold(beta) over the Gram's active rows.
+    Decomposition(const Problem& problem, Gram<T>& gram, const double* beta, const double* product, int working_size);
+
+    double select();  // the working set; returns the gap among the active (see certificate: KKT violation)
+    const std::vector<Index>& working_rows() const { return working_rows_; }
+    // Solves on the working set, whose rows must have been fetched, and updates the gradient.
+    PairOutcome advance(double tolerance, Index max_steps);
+
+    void restrict_to(const std::vector<Index>& positions);  // of active rows; sorted; the Gram is told too
+    void write(double* beta) const;                          // active ones; others are left
+    const std::vector<double>& product() const { return product_; }
+    double gap() const { return gap_; }
+    Index steps() const { return steps_; }
+    Index rounds() const { return rounds_; }
+    // How far each active row is from taking part: 0 or less for those that violate or are free.
+    std::vector<double> slack() const;
+
+private:
+    struct Range {
+        double top, bottom;  // max of −g among those that may grow, min among those that may shrink
+    };
+    void load(const Problem& problem, const double* beta, const double* product);
+    void extremes();
+    void gather_block();
+    double ascent(Index v) const { return -(product_[v % rows_] + linear_[v] + ridge_[v] * beta_[v]); }
+
+    Gram<T>& gram_;
+    int sums_, working_size_;
+    bool doubled_;
+    Index rows_ = 0;  // active
+    std::vector<double> beta_, linear_, lower_, upper_, ridge_, product_, ascent_;
+    std::vector<std::int8_t> group_;
+    Range range_[2];
+    double gap_ = 0;
+    Index steps_ = 0, rounds_ = 0;
+    Index problem_rows_;
+
+    std::vector<Index> working_, working_rows_;  // variables (active numbering), kernel rows (the problem's numbering)
+    std::vector<std::int8_t> in_working_;
+    std::vector<std::uint32_t> entered_;
+    Buffer<T> block_;
+};
+
+}  // namespace adatron

@@ -1,0 +1,218 @@
+#include "gram.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <numeric>
+
+#include "pool.hpp"
+
+namespace adatron {
+namespace {
+
+constexpr Index smallest_cache = 16;  // rows; a working set needs two, and panels like company
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+template <class T>
+Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal,
+              std::size_t cache_bytes, int threads)
+    : kernel_(std::move(kernel)),
+      points_(std::move(points)),
+      columns_(points_),
+      diagonal_(std::move(diagonal)),
+      cache_limit_(cache_bytes),
+      threads_(threads),
+      active_(diagonal_.size()),
+      position_(diagonal_.size()) {
+    std::iota(active_.begin(), active_.end(), Index(0));
+    std::iota(position_.begin(), position_.end(), Index(0));
+    open_cache();
+}
+
+template <class T>
+Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads)
+    : matrix_(matrix),
+      matrix_stride_(stride),
+      diagonal_(std::move(diagonal)),
+      cache_limit_(cache_bytes),
+      threads_(threads),
+      active_(diagonal_.size()),
+      position_(diagonal_.size()) {
+    std::iota(active_.begin(), active_.end(), Index(0));
+    std::iota(position_.begin(), position_.end(), Index(0));
+    open_cache();
+}
+
+template <class T>
+Index Gram<T>::rows_cached() const {
+    return std::count_if(owner_.begin(), owner_.end(), [](Index o) { return o >= 0; });
+}
+
+// An empty cache for rows of the present active list. Memory is only promised here; the system gives it page by page.
+template <class T>
+void Gram<T>::open_cache() {
+    constexpr Index line = 64 / sizeof(T);
+    cache_.reset();
+    stride_ = (active_count() + line - 1) / line * line;
+    capacity_ = std::clamp<Index>(Index(cache_limit_ / row_bytes()), std::min(smallest_cache, count()), count());
+    while (!cache_) try {
+            cache_ = allocate<T>(std::size_t(capacity_) * stride_);
+        } catch (const std::bad_alloc&) {
+            if (capacity_ <= smallest_cache) throw;
+            capacity_ = std::max(capacity_ / 2, smallest_cache);
+        }
+    slot_of_.assign(count(), -1);
+    owner_.assign(capacity_, -1);
+    last_use_.assign(capacity_, 0);
+    used_ = 0;
+}
+
+template <class T>
+void Gram<T>::activate(const Index* index, Index count) {
+    const bool within = std::all_of(index, index + count, [&](Index i) { return position_[i] >= 0; }) &&
+                        std::is_sorted(index, index + count) && std::is_sorted(active_.begin(), active_.end());
+    if (within && count == active_count()) return;
+    std::vector<Index> keep;
+    if (within)
+        for (Index k = 0; k < count; ++k) keep.push_back(position_[index[k]]);
+    active_.assign(index, index + count);
+    std::fill(position_.begin(), position_.end(), Index(-1));
+    for (Index k = 0; k < count; ++k) position_[active_[k]] = k;
+    if (points_)
+        columns_ = all_active() ? points_ : std::make_shared<const Points<T>>(points_->subset(index, count, threads_));
+    if (!within) return open_cache();
+
+    constexpr Index line = 64 / sizeof(T);
+    const Index old_stride = stride_;
+    stride_ = (count + line - 1) / line * line;
+    for (Index s = 0; s < used_; ++s) {
+        if (owner_[s] < 0) continue;
+        const T* from = cache_.get() + std::size_t(s) * old_stride;
+        T* to = slot(s);  // never behind `from`: compaction can work in place
+        for (Index k = 0; k < count; ++k) to[k] = from[keep[k]];
+    }
+    const std::size_t bytes = std::size_t(capacity_) * old_stride * sizeof(T);
+    capacity_ = std::min<Index>(this->count(), Index(bytes / row_bytes()));
+    owner_.resize(capacity_, -1);
+    last_use_.resize(capacity_, 0);
+}
+
+template <class T>
+std::vector<Index> Gram<T>::missing(const Index* index, Index count) const {
+    std::vector<Index> result;
+    for (Index k = 0; k < count; ++k)
+        if (slot_of_[index[k]] < 0) result.push_back(index[k]);
+    return result;
+}
+
+// Slots for rows that are not cached: fresh ones first, then those unused for longest.
+template <class T>
+void Gram<T>::claim(const Index* index, Index count, std::vector<T*>& out) {
+    std::vector<Index> slots;
+    while (used_ < capacity_ && Index(slots.size()) < count) slots.push_back(used_++);
+    const Index more = count - Index(slots.size());
+    if (more > 0) {
+        std::vector<Index> oldest(used_ - Index(slots.size()));
+        std::iota(oldest.begin(), oldest.end(), Index(0));
+        std::nth_element(oldest.begin(), oldest.begin() + (more - 1), oldest.end(),
+                         [&](Index a, Index b) { return last_use_[a] < last_use_[b]; });
+        slots.insert(slots.end(), oldest.begin(), oldest.begin() + more);
+    }
+    out.resize(count);
+    for (Index k = 0; k < count; ++k) {
+        const Index s = slots[k];
+        if (owner_[s] >= 0) slot_of_[owner_[s]] = -1;
+        owner_[s] = index[k];
+        slot_of_[index[k]] = s;
+        last_use_[s] = clock_;
+        out[k] = slot(s);
+    }
+}
+
+template <class T>
+void Gram<T>::store(const Index* index, Index count, const T* values) {
+    ++clock_;
+    std::vector<T*> out;
+    claim(index, count, out);
+    for (Index k = 0; k < count; ++k) std::copy_n(values + k * active_count(), active_count(), out[k]);
+    rows_computed_ += count;
+}
+
+template <class T>
+void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
+    if (points_) {
+        kernel_rows(kernel_, *points_, index, int(count), *columns_, out, threads_);
+        for (Index k = 0; k < count; ++k)  // exact where it is known exactly
+            if (const Index at = position_[index[k]]; at >= 0) out[k][at] = T(diagonal_[index[k]]);
+        return;
+    }
+    parallel(count, 1, threads_, [&](Index first, Index last) {
+        for (Index k = first; k < last; ++k) {
+            const T* from = matrix_ + index[k] * matrix_stride_;
+            if (all_active())
+                std::copy_n(from, active_count(), out[k]);
+            else
+                for (Index j = 0; j < active_count(); ++j) out[k][j] = from[active_[j]];
+        }
+    });
+}
+
+template <class T>
+Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
+    ++clock_;
+    for (Index k = 0; k < count; ++k)
+        if (slot_of_[index[k]] >= 0) last_use_[slot_of_[index[k]]] = clock_;
+    const std::vector<Index> wanted = missing(index, count);
+    // batches of about ten milliseconds, so that the clock is looked at often enough
+    const double work = double(active_count()) * (points_ ? points_->features() + 16 : 4);
+    const Index batch = std::clamp<Index>(Index(5e8 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
+    const double deadline = now() + seconds;
+    std::vector<T*> out;
+    for (Index k = 0; k < Index(wanted.size()); k += batch) {
+        if (k > 0 && now() > deadline) return Fetched::some;
+        const Index n = std::min(batch, Index(wanted.size()) - k);
+        claim(&wanted[k], n, out);
+        compute(&wanted[k], n, out.data());
+        rows_computed_ += n;
+    }
+    return Fetched::all;
+}
+
+template <class T>
+void Gram<T>::add_product(const Index* index, Index count, const double* weight, double* out) const {
+    std::vector<Index> rest;
+    std::vector<double> rest_weight, cached_weight;
+    std::vector<const T*> cached;
+    for (Index k = 0; k < count; ++k) {
+        if (all_active() && row(index[k])) {
+            cached.push_back(row(index[k]));
+            cached_weight.push_back(weight[k]);
+        } else {
+            rest.push_back(index[k]);
+            rest_weight.push_back(weight[k]);
+        }
+    }
+    if (matrix_) {
+        for (Index i : rest) cached.push_back(matrix_ + i * matrix_stride_);
+        cached_weight.insert(cached_weight.end(), rest_weight.begin(), rest_weight.end());
+        rest.clear();
+    }
+    const auto add = adatron::loops<T>().add_rows;
+    parallel(this->count(), 1024, threads_, [&](Index first, Index last) {
+        add(cached_weight.data(), cached.data(), int(cached.size()), first, last, out);
+    });
+    if (!rest.empty())
+        kernel_product(kernel_, *points_, rest.data(), Index(rest.size()), rest_weight.data(), 1, *points_, out,
+                       threads_);
+}
+
+template class Gram<float>;
+template class Gram<double>;
+
+}  // namespace adatron

@@ -1,0 +1,74 @@
+// Kernel rows on demand: over the active columns, through a cache with a byte limit.
+//
+// Nothing is permuted. The active list says which columns a cached row covers; when it shrinks, cached rows are
+// compacted where they lie, and when it changes otherwise they are dropped.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace adatron {
+
+// What has been given to the caller of `fetch`: is every row there, or was the time used up first?
+enum class Fetched : std::uint8_t { all, some };
+
+template <class T>
+class Gram {
+public:
+    // Rows come from points through a kernel ...
+    Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal, std::size_t cache_bytes,
+         int threads);
+    // ... or from a matrix that the caller keeps alive, or, when that is null, from `store` alone.
+    Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads);
+
+    Index count() const { return Index(diagonal_.size()); }
+    int threads() const { return threads_; }
+    const std::vector<double>& diagonal() const { return diagonal_; }
+    const std::vector<Index>& active() const { return active_; }
+    Index active_count() const { return Index(active_.size()); }
+    std::size_t cached_bytes() const { return rows_cached() * row_bytes(); }
+    Index rows_cached() const;
+    Index capacity() const { return capacity_; }
+    Index rows_computed() const { return rows_computed_; }
+
+    void activate(const Index* index, Index count);
+    std::vector<Index> missing(const Index* index, Index count) const;
+    void store(const Index* index, Index count, const T* values);  // count x active_count, row-major
+
+    // Computes the missing ones of these rows (at most capacity() of them), for about `seconds` at most.
+    Fetched fetch(const Index* index, Index count, double seconds);
+    const T* row(Index i) const { return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]); }
+
+    // out += K[index, :]^T weight over ALL columns, cached rows used where they cover them.
+    void add_product(const Index* index, Index count, const double* weight, double* out) const;
+
+private:
+    void open_cache();
+    T* slot(Index s) const { return cache_.get() + std::size_t(s) * stride_; }
+    std::size_t row_bytes() const { return std::size_t(stride_) * sizeof(T); }
+    void compute(const Index* index, Index count, T* const* out) const;
+    void claim(const Index* index, Index count, std::vector<T*>& out);
+    bool all_active() const { return active_count() == count(); }
+
+    Kernel kernel_;
+    std::shared_ptr<const Points<T>> points_;
+    std::shared_ptr<const Points<T>> columns_;  // the active ones
+    const T* matrix_ = nullptr;
+    Index matrix_stride_ = 0;
+    std::vector<double> diagonal_;
+    std::size_t cache_limit_;
+    int threads_;
+
+    std::vector<Index> active_, position_;  // position_[row] among the active, or -1
+    Buffer<T> cache_;
+    Index stride_ = 0, capacity_ = 0;
+    std::vector<Index> slot_of_, owner_;   // row -> slot, slot -> row; -1 for none
+    std::vector<std::uint64_t> last_use_;  // of a slot
+    std::uint64_t clock_ = 0;
+    Index used_ = 0;  // slots handed out so far
+    Index rows_computed_ = 0;
+};
+
+}  // namespace adatron

@@ -1,0 +1,30 @@
+// A kernel as the core sees it: a sum of coefficient x product of primitive factors.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace adatron {
+
+enum class Form : std::uint8_t { linear, polynomial, gaussian, exponential, laplacian, sigmoid };
+
+// How two points meet before the kernel's formula is applied.
+enum class Meeting : std::uint8_t { dot, squared_distance, absolute_distance };
+
+struct Factor {
+    Form form = Form::linear;
+    double gamma = 1.0;
+    double coef0 = 0.0;
+    int degree = 1;
+    // A Gaussian may be had from dot products and norms (fast) or from differences (no cancellation).
+    Meeting meeting = Meeting::dot;
+};
+
+struct Term {
+    double coefficient = 1.0;
+    std::vector<Factor> factors;  // none: a constant
+};
+
+using Kernel = std::vector<Term>;
+
+}  // namespace adatron

@@ -1,0 +1,97 @@
+// The hot loops, compiled once per instruction set; `loops<T>()` is the table chosen at run time.
+//
+// Layout. Points that stand as columns are packed into panels of `lanes` points, feature by feature,
+// so that one load brings the same feature of `lanes` points. Points that stand as rows are packed into
+// strips of `strip` points, feature by feature too, so that broadcasts are contiguous. A tile is one strip
+// against one panel, kept wholly in registers until the kernel's formula has been applied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel.hpp"
+
+namespace adatron {
+
+using Index = std::int64_t;
+
+template <class T>
+struct Strips {  // rows
+    const T* values;
+    const T* norms;
+    int count;
+};
+
+template <class T>
+struct Panels {  // dense columns [first, last), first a multiple of lanes
+    const T* values;
+    const T* norms;
+    int features;
+    Index first, last;
+};
+
+template <class T>
+struct SparseColumns {  // columns [first, last) in CSR form
+    const Index* start;
+    const std::int32_t* feature;
+    const T* value;
+    const T* norms;
+    Index first, last;
+};
+
+// What becomes of a factor's value: value' = scale * k + shift, then stored or multiplied into what is there.
+struct Epilogue {
+    Factor factor;
+    double scale = 1.0;
+    double shift = 0.0;
+    bool multiply = false;
+};
+
+// The small problem on a working set, gathered: kernel block, gradient, box. See pair.inl.
+template <class T>
+struct PairProblem {
+    const T* block;  // size x stride, kernel values without ridge
+    Index stride;
+    const T* curvature;  // diagonal with ridge
+    const T* ridge;
+    T* gradient;
+    T* up;   // 0 where the coefficient may grow, -inf where it may not
+    T* down;  // 0 where the coefficient may shrink, -inf where it may not
+    double* beta;
+    const double* lower;
+    const double* upper;
+    int segments;        // one a sum
+    int segment_end[2];  // positions padded to lanes; segment k is [end[k-1], end[k])
+    double tolerance;    // stop when the gap is below
+    Index max_steps;
+};
+
+struct PairOutcome {
+    Index steps = 0;
+    double gap = 0.0;
+    bool unbounded = false;  // a direction without curvature and without a bound
+};
+
+template <class T>
+struct Loops {
+    int lanes;
+    int strip;
+    // out[r] is the place of row r's value at column `first`
+    void (*fill)(const Epilogue&, const Strips<T>&, const Panels<T>&, T* const* out);
+    void (*fill_sparse)(const Epilogue&, const T* table, const T* norms, int rows,
+                        const SparseColumns<T>&, T* const* out);
+    // out[j] += sum over r of weight[r] * row[r][j], j in [first, last), summed in float64
+    void (*add_rows)(const double* weight, const T* const* row, int rows, Index first, Index last, double* out);
+    PairOutcome (*solve_pairs)(PairProblem<T>&);
+};
+
+enum class Isa : std::uint8_t { baseline, avx2, avx512 };
+
+Isa current_isa();
+bool isa_supported(Isa);
+void force_isa(Isa);  // throws std::invalid_argument when this processor has it not
+
+template <class T>
+const Loops<T>& loops();
+
+}  // namespace adatron

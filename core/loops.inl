@@ -1,0 +1,23 @@
+// Everything that is compiled once per instruction set. The including file sets ADATRON_BYTES (vector width),
+// ADATRON_STRIP (rows of a register tile) and ADATRON_ISA (a namespace of its own).
+
+#include <cstdint>
+
+#include "loops.hpp"
+
+namespace adatron::ADATRON_ISA {
+namespace {
+#include "vector.inl"
+// vectors first: the rest is written in terms of them
+#include "pair.inl"
+#include "tile.inl"
+}  // namespace
+
+template <class T>
+Loops<T> table() {
+    return {2 * Traits<T>::lanes, ADATRON_STRIP, fill<T>, fill_sparse<T>, add_rows<T>, solve_pairs<T>};
+}
+
+template Loops<float> table<float>();
+template Loops<double> table<double>();
+}  // namespace adatron::ADATRON_ISA

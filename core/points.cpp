@@ -1,0 +1,173 @@
+#include "points.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "pool.hpp"
+
+namespace adatron {
+
+template <class T>
+Buffer<T> allocate(std::size_t count) {
+    constexpr std::size_t huge = std::size_t(2) << 20;
+    const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
+    const std::size_t alignment = bytes >= huge ? huge : 64;
+    void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    if (!p) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+    if (alignment == huge) madvise(p, bytes, MADV_HUGEPAGE);
+#endif
+    return Buffer<T>(static_cast<T*>(p));
+}
+
+template Buffer<float> allocate<float>(std::size_t);
+template Buffer<double> allocate<double>(std::size_t);
+
+template <class T>
+template <class S>
+Points<T> Points<T>::pack(const S* x, Index count, int features, Index row_stride, const double* center, int threads) {
+    Points p;
+    p.count_ = count;
+    p.features_ = features;
+    const Index lanes = p.loops_->lanes, columns = p.padded_columns();
+    p.values_ = allocate<T>(std::size_t(columns) * features);
+    p.norms_ = allocate<T>(columns);
+    T* values = p.values_.get();
+    T* norms = p.norms_.get();
+    parallel(columns, lanes, threads, [=](Index first, Index last) {
+        for (Index i = first; i < last; ++i) {
+            T* target = values + i / lanes * lanes * features + i % lanes;
+            double norm = 0;
+            for (int k = 0; k < features; ++k) {
+                const T v = i < count ? T(double(x[i * row_stride + k]) - (center ? center[k] : 0.0)) : T(0);
+                target[k * lanes] = v;
+                norm += double(v) * double(v);
+            }
+            norms[i] = T(norm);
+        }
+    });
+    return p;
+}
+
+template <class T>
+Points<T> Points<T>::dense(const float* x, Index n, int d, Index stride, const double* center, int threads) {
+    return pack(x, n, d, stride, center, threads);
+}
+
+template <class T>
+Points<T> Points<T>::dense(const double* x, Index n, int d, Index stride, const double* center, int threads) {
+    return pack(x, n, d, stride, center, threads);
+}
+
+template <class T>
+Points<T> Points<T>::sparse(const Index* start, const std::int32_t* feature, const double* value, Index count,
+                            int features) {
+    Points p;
+    p.count_ = count;
+    p.features_ = features;
+    p.start_.assign(start, start + count + 1);
+    p.feature_.assign(feature, feature + start[count]);
+    p.value_.resize(start[count]);
+    p.norms_ = allocate<T>(p.padded_columns());
+    std::fill_n(p.norms_.get(), p.padded_columns(), T(0));
+    for (Index i = 0; i < count; ++i) {
+        double norm = 0;
+        for (Index k = start[i]; k < start[i + 1]; ++k) {
+            p.value_[k] = T(value[k]);
+            norm += double(p.value_[k]) * double(p.value_[k]);
+        }
+        p.norms_[i] = T(norm);
+    }
+    return p;
+}
+
+template <class T>
+std::size_t Points<T>::bytes() const {
+    const std::size_t norms = std::size_t(padded_columns()) * sizeof(T);
+    if (is_sparse()) return norms + start_.size() * 8 + feature_.size() * 4 + value_.size() * sizeof(T);
+    return norms * (1 + features_);
+}
+
+template <class T>
+Points<T> Points<T>::subset(const Index* index, Index count, int threads) const {
+    Points p;
+    p.loops_ = loops_;
+    p.count_ = count;
+    p.features_ = features_;
+    const Index lanes = loops_->lanes, columns = p.padded_columns();
+    p.norms_ = allocate<T>(columns);
+    for (Index i = 0; i < columns; ++i) p.norms_[i] = i < count ? norms_[index[i]] : T(0);
+    if (is_sparse()) {
+        p.start_.resize(count + 1);
+        for (Index i = 0; i < count; ++i)
+            p.start_[i + 1] = p.start_[i] + (start_[index[i] + 1] - start_[index[i]]);
+        p.feature_.resize(p.start_[count]);
+        p.value_.resize(p.start_[count]);
+        for (Index i = 0; i < count; ++i) {
+            std::copy_n(&feature_[start_[index[i]]], p.start_[i + 1] - p.start_[i], &p.feature_[p.start_[i]]);
+            std::copy_n(&value_[start_[index[i]]], p.start_[i + 1] - p.start_[i], &p.value_[p.start_[i]]);
+        }
+        return p;
+    }
+    p.values_ = allocate<T>(std::size_t(columns) * features_);
+    const T* from = values_.get();
+    T* to = p.values_.get();
+    const int features = features_;
+    parallel(columns, lanes, threads, [=](Index first, Index last) {
+        for (Index panel = first; panel < last; panel += lanes)
+            for (Index i = panel; i < std::min(panel + lanes, last); ++i) {
+                T* target = to + panel * features + i % lanes;
+                if (i >= count) {
+                    for (int k = 0; k < features; ++k) target[k * lanes] = T(0);
+                    continue;
+                }
+                const T* source = from + index[i] / lanes * lanes * features + index[i] % lanes;
+                for (int k = 0; k < features; ++k) target[k * lanes] = source[k * lanes];
+            }
+    });
+    return p;
+}
+
+template <class T>
+void Points<T>::gather_strips(const Index* index, int count, T* values, T* norms) const {
+    const Index lanes = loops_->lanes, strip = loops_->strip;
+    for (int r = 0; r < padded(count); ++r) {
+        T* target = values + r / strip * strip * features_ + r % strip;
+        norms[r] = r < count ? norms_[index[r]] : T(0);
+        if (r >= count) {
+            for (int k = 0; k < features_; ++k) target[k * strip] = T(0);
+            continue;
+        }
+        const T* source = values_.get() + index[r] / lanes * lanes * features_ + index[r] % lanes;
+        for (int k = 0; k < features_; ++k) target[k * strip] = source[k * lanes];
+    }
+}
+
+template <class T>
+void Points<T>::spread(const Index* index, int count, T* table) const {
+    for (int r = 0; r < count; ++r)
+        for (Index k = start_[index[r]]; k < start_[index[r] + 1]; ++k)
+            table[Index(feature_[k]) * loops_->lanes + r] = value_[k];
+}
+
+template <class T>
+void Points<T>::unspread(const Index* index, int count, T* table) const {
+    for (int r = 0; r < count; ++r)
+        for (Index k = start_[index[r]]; k < start_[index[r] + 1]; ++k)
+            table[Index(feature_[k]) * loops_->lanes + r] = T(0);
+}
+
+template <class T>
+T Points<T>::absolute_norm(Index i) const {
+    double sum = 0;
+    for (Index k = start_[i]; k < start_[i + 1]; ++k) sum += std::abs(double(value_[k]));
+    return T(sum);
+}
+
+template class Points<float>;
+template class Points<double>;
+
+}  // namespace adatron

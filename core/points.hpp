@@ -1,0 +1,72 @@
+// Data points in the layouts that the loops want (see loops.hpp), dense or sparse.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "loops.hpp"
+
+namespace adatron {
+
+struct Free {
+    void operator()(void* p) const { std::free(p); }
+};
+
+template <class T>
+using Buffer = std::unique_ptr<T[], Free>;
+
+// Uninitialised, aligned to a cache line; in huge pages where the system has them and the size is worth it.
+template <class T>
+Buffer<T> allocate(std::size_t count);
+
+template <class T>
+class Points {
+public:
+    // `center` (may be null) is subtracted: distances do not change and lose less to cancellation.
+    static Points dense(const float* x, Index count, int features, Index row_stride, const double* center, int threads);
+    static Points dense(const double* x, Index count, int features, Index row_stride, const double* center, int threads);
+    static Points sparse(const Index* start, const std::int32_t* feature, const double* value, Index count,
+                         int features);
+
+    Index count() const { return count_; }
+    int features() const { return features_; }
+    bool is_sparse() const { return !start_.empty(); }
+    const Loops<T>& loops() const { return *loops_; }
+    std::size_t bytes() const;
+
+    Points subset(const Index* index, Index count, int threads) const;
+
+    Panels<T> panels(Index first, Index last) const {
+        return {values_.get(), norms_.get(), features_, first, last};
+    }
+    SparseColumns<T> sparse_columns(Index first, Index last) const {
+        return {start_.data(), feature_.data(), value_.data(), norms_.get(), first, last};
+    }
+
+    // Rows `index` as strips (dense); `values` holds padded(count) * features, `norms` padded(count).
+    void gather_strips(const Index* index, int count, T* values, T* norms) const;
+    int padded(int count) const { return (count + loops_->strip - 1) / loops_->strip * loops_->strip; }
+
+    // Up to `lanes` rows spread over a zeroed table of features * lanes (sparse), and the table zeroed again.
+    void spread(const Index* index, int count, T* table) const;
+    void unspread(const Index* index, int count, T* table) const;
+    T squared_norm(Index i) const { return norms_[i]; }
+    T absolute_norm(Index i) const;
+
+private:
+    template <class S>
+    static Points pack(const S* x, Index count, int features, Index row_stride, const double* center, int threads);
+    Index padded_columns() const { return (count_ + loops_->lanes - 1) / loops_->lanes * loops_->lanes; }
+
+    const Loops<T>* loops_ = &adatron::loops<T>();
+    Index count_ = 0;
+    int features_ = 0;
+    Buffer<T> values_;  // dense panels
+    Buffer<T> norms_;   // squared, padded to whole panels
+    std::vector<Index> start_;
+    std::vector<std::int32_t> feature_;
+    std::vector<T> value_;
+};
+
+}  // namespace adatron

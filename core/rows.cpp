@@ -1,0 +1,146 @@
+#include "rows.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "pool.hpp"
+
+namespace adatron {
+namespace {
+
+// A batch of rows made ready to meet any columns: strips (dense), or tables a group of `lanes` rows (sparse).
+template <class T>
+class Batch {
+public:
+    Batch(const Points<T>& points, const Index* index, int count) : points_(points), index_(index), count_(count) {
+        const int padded = points.padded(count);
+        norms_ = allocate<T>(padded);
+        if (points.is_sparse()) return;
+        values_ = allocate<T>(std::size_t(padded) * points.features());
+        points.gather_strips(index, count, values_.get(), norms_.get());
+    }
+
+    int count() const { return count_; }
+
+    // One factor's values over columns [first, last).
+    void fill(const Epilogue& e, const Points<T>& columns, Index first, Index last, T* const* out) const {
+        if (points_.is_sparse()) return fill_sparse(e, columns, first, last, out);
+        points_.loops().fill(e, Strips<T>{values_.get(), norms_.get(), count_}, columns.panels(first, last), out);
+    }
+
+private:
+    void fill_sparse(const Epilogue& e, const Points<T>& columns, Index first, Index last, T* const* out) const {
+        const int lanes = points_.loops().lanes;
+        thread_local std::vector<T> table;  // zero between uses
+        table.resize(std::max(table.size(), std::size_t(points_.features()) * lanes));
+        std::vector<T> norms(lanes);
+        for (int r = 0; r < count_; r += lanes) {
+            const int group = std::min(lanes, count_ - r);
+            points_.spread(index_ + r, group, table.data());
+            for (int k = 0; k < group; ++k)
+                norms[k] = e.factor.form == Form::laplacian ? points_.absolute_norm(index_[r + k])
+                                                            : points_.squared_norm(index_[r + k]);
+            points_.loops().fill_sparse(e, table.data(), norms.data(), group, columns.sparse_columns(first, last),
+                                        out + r);
+            points_.unspread(index_ + r, group, table.data());
+        }
+    }
+
+    const Points<T>& points_;
+    const Index* index_;
+    int count_;
+    Buffer<T> values_, norms_;
+};
+
+// The whole kernel over columns [first, last): the first term straight into `out`, later ones by way of `scratch`.
+template <class T>
+void fill_kernel(const Kernel& kernel, const Batch<T>& rows, const Points<T>& columns, Index first, Index last,
+                 T* const* out) {
+    double constant = 0;
+    std::vector<const Term*> terms;
+    for (const Term& term : kernel)
+        if (term.factors.empty())
+            constant += term.coefficient;
+        else
+            terms.push_back(&term);
+    if (terms.empty()) {
+        for (int r = 0; r < rows.count(); ++r) std::fill_n(out[r], last - first, T(constant));
+        return;
+    }
+    std::vector<T> scratch;
+    std::vector<T*> scratch_rows;
+    for (std::size_t t = 0; t < terms.size(); ++t) {
+        T* const* target = out;
+        if (t > 0) {
+            scratch.resize(std::size_t(rows.count()) * (last - first));
+            scratch_rows.resize(rows.count());
+            for (int r = 0; r < rows.count(); ++r) scratch_rows[r] = scratch.data() + std::size_t(r) * (last - first);
+            target = scratch_rows.data();
+        }
+        const auto& factors = terms[t]->factors;
+        for (std::size_t f = 0; f < factors.size(); ++f) {
+            Epilogue e{factors[f]};
+            e.multiply = f > 0;
+            if (f == 0) e.scale = terms[t]->coefficient;
+            if (terms.size() == 1 && factors.size() == 1) e.shift = constant;
+            rows.fill(e, columns, first, last, target);
+        }
+        if (t > 0)
+            for (int r = 0; r < rows.count(); ++r)
+                for (Index j = 0; j < last - first; ++j) out[r][j] += target[r][j];
+    }
+    if (constant != 0 && (terms.size() > 1 || terms[0]->factors.size() > 1))
+        for (int r = 0; r < rows.count(); ++r)
+            for (Index j = 0; j < last - first; ++j) out[r][j] += T(constant);
+}
+
+}  // namespace
+
+template <class T>
+void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index, int count, const Points<T>& columns,
+                 T* const* out, int threads) {
+    if (count == 0) return;
+    const Batch<T> batch(rows, index, count);
+    parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
+        std::vector<T*> here(count);
+        for (int r = 0; r < count; ++r) here[r] = out[r] + first;
+        fill_kernel(kernel, batch, columns, first, last, here.data());
+    });
+}
+
+template <class T>
+void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* index, Index count, const double* weight,
+                    int outputs, const Points<T>& columns, double* out, int threads) {
+    // a stretch of columns and a batch of rows whose kernel values stay in the second-level cache
+    constexpr Index stretch = 512;
+    constexpr int most = 96;
+    const Index m = columns.count();
+    const bool sparse = rows.is_sparse();
+    const int group = sparse ? most : std::max(rows.loops().strip, most / rows.loops().strip * rows.loops().strip);
+    std::vector<Batch<T>> batches;
+    for (Index r = 0; r < count; r += group)
+        batches.emplace_back(rows, index + r, int(std::min<Index>(group, count - r)));
+    parallel(m, stretch, threads, [&](Index first, Index last) {
+        const Buffer<T> values = allocate<T>(std::size_t(group) * stretch);
+        std::vector<T*> out_rows(group);
+        for (std::size_t b = 0; b < batches.size(); ++b)
+            for (Index begin = first; begin < last; begin += stretch) {
+                const Index end = std::min(last, begin + stretch);
+                for (int r = 0; r < batches[b].count(); ++r) out_rows[r] = values.get() + r * stretch;
+                fill_kernel(kernel, batches[b], columns, begin, end, out_rows.data());
+                for (int k = 0; k < outputs; ++k)
+                    columns.loops().add_rows(weight + k * count + Index(b) * group, out_rows.data(),
+                                             batches[b].count(), 0, end - begin, out + k * m + begin);
+            }
+    });
+}
+
+#define ADATRON_FOR(T)                                                                                                \
+    template void kernel_rows<T>(const Kernel&, const Points<T>&, const Index*, int, const Points<T>&, T* const*, int); \
+    template void kernel_product<T>(const Kernel&, const Points<T>&, const Index*, Index, const double*, int,          \
+                                    const Points<T>&, double*, int);
+ADATRON_FOR(float)
+ADATRON_FOR(double)
+#undef ADATRON_FOR
+
+}  // namespace adatron

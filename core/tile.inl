@@ -1,0 +1,256 @@
+// Kernel values, tile by tile: points meet in registers, the formula follows, one store ends it.
+
+// How many features of each point pass before the sums of a tile are complete; a strip against a panel.
+template <class T, Meeting meeting>
+inline void meet(const T* a, const T* b, int features, Vector<T> (&sum)[ADATRON_STRIP][2]) {
+    constexpr int lanes = Traits<T>::lanes;
+    for (int r = 0; r < ADATRON_STRIP; ++r) sum[r][0] = sum[r][1] = Vector<T>{};
+    for (int k = 0; k < features; ++k, a += ADATRON_STRIP, b += 2 * lanes) {
+        const Vector<T> b0 = load(b), b1 = load(b + lanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < ADATRON_STRIP; ++r) {
+            if constexpr (meeting == Meeting::dot) {
+                sum[r][0] += a[r] * b0;
+                sum[r][1] += a[r] * b1;
+            } else {
+                const Vector<T> d0 = a[r] - b0, d1 = a[r] - b1;
+                if constexpr (meeting == Meeting::squared_distance) {
+                    sum[r][0] += d0 * d0;
+                    sum[r][1] += d1 * d1;
+                } else {
+                    sum[r][0] += larger(d0, -d0);
+                    sum[r][1] += larger(d1, -d1);
+                }
+            }
+        }
+    }
+}
+
+template <class T>
+inline Vector<T> square_root(Vector<T> x) {
+    for (int i = 0; i < Traits<T>::lanes; ++i) x[i] = __builtin_sqrt(x[i]);
+    return x;
+}
+
+template <>
+inline Vector<float> square_root<float>(Vector<float> x) {
+    for (int i = 0; i < Traits<float>::lanes; ++i) x[i] = __builtin_sqrtf(x[i]);
+    return x;
+}
+
+// The formulas. `norms` is the sum of both points' squared norms; it matters only to distances got from dot products.
+template <class T>
+struct Formula {
+    T gamma, coef0, scale, shift;
+    int degree;
+    bool from_dot;
+
+    static constexpr double log2e = 1.4426950408889634;
+
+    explicit Formula(const Epilogue& e)
+        : gamma(T(e.factor.gamma)),
+          coef0(T(e.factor.coef0)),
+          scale(T(e.scale)),
+          shift(T(e.shift)),
+          degree(e.factor.degree),
+          from_dot(e.factor.meeting == Meeting::dot) {
+        if (e.factor.form == Form::sigmoid) {
+            gamma = T(2 * log2e * e.factor.gamma);
+            coef0 = T(2 * log2e * e.factor.coef0);
+        } else if (e.factor.form != Form::polynomial) {
+            gamma = T(-log2e * e.factor.gamma);
+        }
+    }
+
+    template <Form form>
+    inline Vector<T> operator()(Vector<T> sum, Vector<T> norms) const {
+        if constexpr (form == Form::linear) {
+            return sum;
+        } else if constexpr (form == Form::polynomial) {
+            Vector<T> base = gamma * sum + coef0, power = splat(T(1));
+            for (int n = degree; n > 0; n >>= 1) {
+                if (n & 1) power *= base;
+                base *= base;
+            }
+            return power;
+        } else if constexpr (form == Form::sigmoid) {
+            return T(1) - T(2) / (power_of_two<T>(gamma * sum + coef0) + T(1));
+        } else {
+            if constexpr (form != Form::laplacian) {
+                if (from_dot) sum = larger(norms - T(2) * sum, Vector<T>{});
+            }
+            if constexpr (form == Form::exponential) sum = square_root<T>(sum);
+            return power_of_two<T>(gamma * sum);
+        }
+    }
+};
+
+template <class T>
+inline void put(T* out, Vector<T> value, const Formula<T>& f, bool multiply) {
+    value = f.scale * value + f.shift;
+    if (multiply) value *= load(out);
+    store(out, value);
+}
+
+template <class T, Form form, Meeting meeting>
+void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes, strip = ADATRON_STRIP;
+    const Formula<T> formula(e);
+    const int features = columns.features;
+    // as many rows as leave half of a 512 KB second-level cache to the panels passing by
+    int block = int(256 * 1024 / (sizeof(T) * (features + 1))) / strip * strip;
+    if (block < strip) block = strip;
+    Vector<T> sum[strip][2];
+    for (int begin = 0; begin < rows.count; begin += block) {
+        const int end = begin + block < rows.count ? begin + block : rows.count;
+        for (Index c = columns.first; c < columns.last; c += width) {
+            const T* panel = columns.values + c * features;
+            const Vector<T> n0 = load(columns.norms + c), n1 = load(columns.norms + c + lanes);
+            const bool whole = c + width <= columns.last;
+            for (int r = begin; r < end; r += strip) {
+                meet<T, meeting>(rows.values + Index(r) * features, panel, features, sum);
+                const int valid = end - r < strip ? end - r : strip;
+                for (int s = 0; s < valid; ++s) {
+                    const T norm = rows.norms[r + s];
+                    const Vector<T> v0 = formula.template operator()<form>(sum[s][0], norm + n0);
+                    const Vector<T> v1 = formula.template operator()<form>(sum[s][1], norm + n1);
+                    T* target = out[r + s] + (c - columns.first);
+                    if (whole) {
+                        put(target, v0, formula, e.multiply);
+                        put(target + lanes, v1, formula, e.multiply);
+                    } else {
+                        T last[width];
+                        const int rest = int(columns.last - c);
+                        for (int i = 0; i < rest; ++i) last[i] = target[i];
+                        for (int i = rest; i < width; ++i) last[i] = T(0);
+                        put(last, v0, formula, e.multiply);
+                        put(last + lanes, v1, formula, e.multiply);
+                        for (int i = 0; i < rest; ++i) target[i] = last[i];
+                    }
+                }
+            }
+        }
+    }
+}
+
+// Sparse columns against up to 2 * lanes rows that were spread into a table, feature by feature: each stored
+// value of a column brings two vector operations, whatever the rows hold.
+template <class T, Form form, Meeting meeting>
+void fill_sparse_as(const Epilogue& e, const T* table, const T* norms, int rows,
+                    const SparseColumns<T>& columns, T* const* out) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
+    const Formula<T> formula(e);
+    const Vector<T> row_norm[2] = {load(norms), load(norms + lanes)};
+    for (Index c = columns.first; c < columns.last; ++c) {
+        Vector<T> sum[2] = {Vector<T>{}, Vector<T>{}};
+        if constexpr (meeting != Meeting::dot) {  // |x - y| summed as |x| where y is stored as nothing
+            sum[0] = row_norm[0];
+            sum[1] = row_norm[1];
+        }
+        for (Index k = columns.start[c]; k < columns.start[c + 1]; ++k) {
+            const T value = columns.value[k];
+            const T* x = table + Index(columns.feature[k]) * width;
+            for (int h = 0; h < 2; ++h) {
+                const Vector<T> xs = load(x + h * lanes);
+                if constexpr (meeting == Meeting::dot) {
+                    sum[h] += value * xs;
+                } else {
+                    const Vector<T> d = xs - value;
+                    if constexpr (meeting == Meeting::squared_distance)
+                        sum[h] += d * d - xs * xs;
+                    else
+                        sum[h] += larger(d, -d) - larger(xs, -xs);
+                }
+            }
+        }
+        T values[width];
+        for (int h = 0; h < 2; ++h) {
+            if constexpr (meeting != Meeting::dot) sum[h] = larger(sum[h], Vector<T>{});
+            const Vector<T> v = formula.template operator()<form>(sum[h], row_norm[h] + columns.norms[c]);
+            store(values + h * lanes, formula.scale * v + formula.shift);
+        }
+        for (int r = 0; r < rows; ++r) {
+            T& target = out[r][c - columns.first];
+            target = e.multiply ? target * values[r] : values[r];
+        }
+    }
+}
+
+// One switch from the kernel's name to the loop compiled for it.
+template <class T, template <class, Form, Meeting> class Loop, class... Arguments>
+void choose(const Epilogue& e, const Arguments&... arguments) {
+    const bool dot = e.factor.meeting == Meeting::dot;
+    switch (e.factor.form) {
+        case Form::linear:
+            return Loop<T, Form::linear, Meeting::dot>::run(e, arguments...);
+        case Form::polynomial:
+            return Loop<T, Form::polynomial, Meeting::dot>::run(e, arguments...);
+        case Form::sigmoid:
+            return Loop<T, Form::sigmoid, Meeting::dot>::run(e, arguments...);
+        case Form::laplacian:
+            return Loop<T, Form::laplacian, Meeting::absolute_distance>::run(e, arguments...);
+        case Form::gaussian:
+            return dot ? Loop<T, Form::gaussian, Meeting::dot>::run(e, arguments...)
+                       : Loop<T, Form::gaussian, Meeting::squared_distance>::run(e, arguments...);
+        case Form::exponential:
+            return dot ? Loop<T, Form::exponential, Meeting::dot>::run(e, arguments...)
+                       : Loop<T, Form::exponential, Meeting::squared_distance>::run(e, arguments...);
+    }
+}
+
+template <class T, Form form, Meeting meeting>
+struct DenseLoop {
+    static void run(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {
+        fill_as<T, form, meeting>(e, rows, columns, out);
+    }
+};
+
+template <class T, Form form, Meeting meeting>
+struct SparseLoop {
+    static void run(const Epilogue& e, const T* table, const T* norms, int rows,
+                    const SparseColumns<T>& columns, T* const* out) {
+        fill_sparse_as<T, form, meeting>(e, table, norms, rows, columns, out);
+    }
+};
+
+template <class T>
+void fill(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {
+    choose<T, DenseLoop>(e, rows, columns, out);
+}
+
+template <class T>
+void fill_sparse(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
+                 T* const* out) {
+    choose<T, SparseLoop>(e, table, norms, rows, columns, out);
+}
+
+// Four rows at a time over a stretch of columns whose sums stay in the first-level cache.
+template <class T>
+void add_rows(const double* weight, const T* const* row, int rows, Index first, Index last, double* out) {
+    using Narrow = typename Traits<T>::Narrow;
+    constexpr int lanes = Traits<double>::lanes;
+    constexpr Index stretch = 1024;
+    auto wide = [](const T* p) {
+        return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Vector<double>);
+    };
+    for (Index begin = first; begin < last; begin += stretch) {
+        const Index end = begin + stretch < last ? begin + stretch : last;
+        int r = 0;
+        for (; r + 4 <= rows; r += 4) {
+            const T *r0 = row[r], *r1 = row[r + 1], *r2 = row[r + 2], *r3 = row[r + 3];
+            const double w0 = weight[r], w1 = weight[r + 1], w2 = weight[r + 2], w3 = weight[r + 3];
+            Index j = begin;
+            for (; j + lanes <= end; j += lanes) {
+                const Vector<double> sum = (w0 * wide(r0 + j) + w1 * wide(r1 + j)) +
+                                           (w2 * wide(r2 + j) + w3 * wide(r3 + j));
+                store(out + j, load(out + j) + sum);
+            }
+            for (; j < end; ++j) out[j] += (w0 * r0[j] + w1 * r1[j]) + (w2 * r2[j] + w3 * r3[j]);
+        }
+        for (; r < rows; ++r) {
+            const T* r0 = row[r];
+            const double w0 = weight[r];
+            for (Index j = begin; j < end; ++j) out[j] += w0 * r0[j];
+        }
+    }
+}
