@@ -1,0 +1,1 @@
+"""Support vector machines as one convex problem."""

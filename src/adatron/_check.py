@@ -1,0 +1,83 @@
+"""Checks that answer in one sentence: which parameter, what it was, what to pass instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, isnan
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    infinite: bool = False,
+) -> float:
+    """The value as a float, if it is a number in range; `infinite` lets +inf pass."""
+    wish = "a number" if infinite else "a finite number"
+    wish += f" greater than {above:g}" if above is not None else ""
+    wish += f" of at least {at_least:g}" if at_least is not None else ""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}: pass {wish}.")
+    number = float(value)
+    in_range = (above is None or number > above) and (at_least is None or number >= at_least)
+    if isnan(number) or not in_range or not (infinite or isfinite(number)):
+        raise ValueError(f"{name}={value!r} is out of range: pass {wish}.")
+    return number
+
+
+def integer(name: str, value: Any, *, at_least: int) -> int:
+    """The value as an int, if it is an integer in range."""
+    wish = f"an integer of at least {at_least}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name}={value!r} is a {type(value).__name__}: pass {wish}.")
+    if int(value) < at_least:
+        raise ValueError(f"{name}={value!r} is out of range: pass {wish}.")
+    return int(value)
+
+
+def choice(name: str, value: Any, options: Sequence[str]) -> str:
+    """The value, if it is one of the options."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(map(repr, options))
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(f"{name}={value!r} is unknown: pass one of {listed}.")
+    return value
+
+
+def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
+    """The values as a new float64 vector without NaN, of the length asked for."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"{name} holds values that are not numbers: pass a vector of floats."
+        raise type(error)(message) from None
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}: pass a vector, e.g. {name}.ravel().")
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: pass at least one value.")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} has {len(array)} values: pass {length}, one for each row.")
+    unknown = np.isnan(array)
+    if unknown.any():
+        first = int(unknown.argmax())
+        raise ValueError(f"{name}[{first}] is NaN: drop or impute that row first.")
+    return array
+
+
+def finite_vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
+    """The values as a new float64 vector of finite numbers."""
+    array = vector(name, values, length=length)
+    infinite = np.isinf(array)
+    if infinite.any():
+        first = int(infinite.argmax())
+        raise ValueError(f"{name}[{first}]={array[first]} is infinite: pass finite numbers.")
+    return array

@@ -1,0 +1,72 @@
+"""Rows of data, dense or sparse: checked, and their dot products and distances in float64."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.spatial.distance import cdist
+
+from adatron._check import Array
+
+Matrix = Any  # a dense array or any SciPy sparse matrix: (rows, features)
+Metric = Literal["sqeuclidean", "euclidean", "cityblock"]
+
+
+def is_sparse(X: Matrix) -> bool:
+    """Whether X is sparse (without telling the type checker more than that)."""
+    return bool(issparse(X))
+
+
+def matrix(name: str, X: Matrix) -> Matrix:
+    """X as a float64 array or CSR array of finite numbers."""
+    try:
+        X = csr_array(X).astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"{name} holds values that are not numbers: pass a matrix of floats."
+        raise type(error)(message) from None
+    if X.ndim != 2:
+        raise ValueError(f"{name} has shape {X.shape}: pass a matrix, one row a sample.")
+    if not np.isfinite(X.data if is_sparse(X) else X).all():
+        raise ValueError(f"{name} contains NaN or infinity: drop or impute those rows first.")
+    return X
+
+
+def dense(values: Matrix) -> Array:
+    """The values as an array."""
+    return np.asarray(values.toarray() if is_sparse(values) else values)
+
+
+def variance(X: Matrix) -> float:
+    """The variance of all entries of X, zeros included."""
+    return float(X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var())
+
+
+def squared_norms(X: Matrix) -> Array:
+    """‖x‖² for every row."""
+    squares = X.multiply(X) if is_sparse(X) else X * X
+    return np.asarray(squares.sum(axis=1))
+
+
+def distances(X: Matrix, Y: Matrix, metric: Metric) -> Array:
+    """Distances between rows, named as SciPy names them; sparse data stay sparse."""
+    if not (is_sparse(X) or is_sparse(Y)):
+        return np.asarray(cdist(X, Y, metric))
+    if metric == "cityblock":
+        return _sparse_cityblock(csr_array(X), csr_array(Y))
+    squared = squared_norms(X)[:, None] + squared_norms(Y) - 2 * dense(X @ Y.T)
+    if X is Y:
+        np.fill_diagonal(squared, 0.0)
+    np.maximum(squared, 0.0, out=squared)
+    return squared if metric == "sqeuclidean" else np.sqrt(squared)
+
+
+def _sparse_cityblock(X: Matrix, Y: Matrix) -> Array:
+    """‖x - y‖₁ = ‖x‖₁ + ‖y‖₁ - Σ (|x_k| + |y_k| - |x_k - y_k|) over the features k that x has."""
+    columns = Y.tocsc()
+    result = np.add.outer(abs(X).sum(axis=1), abs(Y).sum(axis=1))
+    for row, start, stop in zip(result, X.indptr[:-1], X.indptr[1:], strict=True):
+        x, y = X.data[start:stop], columns[:, X.indices[start:stop]].toarray()
+        row -= (np.abs(x) + np.abs(y) - np.abs(x - y)).sum(axis=1)
+    return np.asarray(np.maximum(result, 0.0))

@@ -1,0 +1,261 @@
+"""Judging coefficients from themselves alone: gradient, bias, KKT violation and duality gap.
+
+Why β alone yields a gap. The quadratic form lies above its tangent at sβ, so with c = fold(β) and
+f = Kc, for every feasible z, every multiplier b of the sums and every scale s,
+
+    objective(z) ≥ Σ min_{z in box} [½ r z² + (p + s f + b) z] - ½ s² cᵀKc - Σ b·total = -primal.
+
+With s = 1 this `primal` is the textbook's, ½‖w‖² plus the losses, and b is the bias. It is convex
+and piecewise quadratic in b: one sweep over its breakpoints finds the best b exactly. A box without
+end and without ridge makes a constraint of its term, p + s f + b ≥ 0 or ≤ 0. If the sum has such
+ends on one side only (ball, hulls), b alone meets them all, as if the sum had closed the box; if on
+both (hard margin), s ≥ 1 is taken just large enough. The cost is some passes over vectors, and a
+sort of the few breakpoints that lie inside the KKT violation.
+"""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adatron._check import Array, finite_vector, real
+from adatron.solution import Certificate
+
+if TYPE_CHECKING:
+    from adatron.problems import Problem
+
+Members = slice | NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+NEWTON_STEPS = 64  # two or three are usual: each passes a vertex of a piecewise linear function
+ROUNDING = 1e-12  # a constraint violated by less, relatively, is met
+
+
+class Multiplies(Protocol):
+    """All that is asked of a Gram matrix here."""
+
+    def product(self, coef: Array, /) -> Array:
+        """K @ coef in float64."""
+        ...
+
+
+def gradient(problem: Problem, product: Array, beta: Array) -> Array:
+    """Kβ + rβ + p for every variable, given product = K @ fold(β)."""
+    return _spread(problem, product) + problem.ridge * beta + problem.linear
+
+
+def bias(problem: Problem, g: Array, beta: Array) -> tuple[float, float]:
+    """The bias and rho: minus the mean, and half the difference, of the groups' gradients.
+
+    A group's gradient is its mean at free coefficients; if none is free, the midpoint of the values
+    that the coefficients at their bounds allow. Without a sum the bias is zero.
+    """
+    values = [_multiplier(problem, g, beta, members) for members, _ in problem.sums]
+    if len(values) == 2:
+        return (values[0] + values[1]) / 2, (values[1] - values[0]) / 2
+    return (values[0] if values else 0.0), 0.0
+
+
+def certificate(
+    problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0
+) -> Certificate:
+    """Judge β: objective, duality gap, KKT violation, infeasibility and bias, all in float64.
+
+    Coefficients within `snap` times the box's width of a bound (times the largest coefficient, if
+    the box has no end) are first put on it, and the free ones make up for it in the sums:
+    interior-point and float32 solvers stop just short of bounds.
+    """
+    point = finite_vector("beta", beta, length=len(problem))
+    if real("snap", snap, at_least=0) > 0:
+        point = _snapped(problem, point, snap)
+    coef = problem.fold(point)
+    product = np.asarray(gram.product(coef), dtype=np.float64)
+    quadratic = _dot(coef, product)
+    objective = 0.5 * quadratic + _dot(0.5 * problem.ridge * point + problem.linear, point)
+    g = gradient(problem, product, point)
+    brackets = _brackets(problem, g, point)
+    primal = _primal(problem, _spread(problem, product), quadratic, brackets)
+    value, rho = bias(problem, g, point)
+    return Certificate(
+        objective=objective,
+        primal=primal,
+        dual=-objective,
+        gap=_relative(primal, -objective),
+        kkt_violation=max(0.0, *(high - low for low, high in brackets)),
+        infeasibility=_infeasibility(problem, point),
+        bias=value,
+        rho=rho,
+    )
+
+
+def _spread(problem: Problem, product: Array) -> Array:
+    """One value a variable from one a kernel row."""
+    return np.concatenate((product, product)) if problem.doubled else product
+
+
+def _dot(a: Array, b: Array) -> float:
+    """Summed pairwise: as accurate as can be, and no BLAS threads are woken for a short vector."""
+    return float((a * b).sum())
+
+
+def _snapped(problem: Problem, beta: Array, snap: float) -> Array:
+    width = problem.upper - problem.lower
+    reach = snap * np.where(np.isfinite(width), width, np.abs(beta).max())
+    beta = np.where(beta <= problem.lower + reach, problem.lower, beta)
+    beta = np.where(beta >= problem.upper - reach, problem.upper, beta)
+    free = (beta > problem.lower) & (beta < problem.upper)
+    for members, total in problem.sums:
+        missing = total - beta[members].sum()
+        beta[members] += free[members] * (missing / max(free[members].sum(), 1))
+    return beta
+
+
+def _infeasibility(problem: Problem, beta: Array) -> float:
+    """How far β lies outside the box or a sum from its total, whichever is worse."""
+    outside = np.maximum(problem.lower - beta, beta - problem.upper).max()
+    return max(0.0, float(outside), *(abs(float(beta[i].sum()) - t) for i, t in problem.sums))
+
+
+def _relative(primal: float, dual: float) -> float:
+    if primal == inf:
+        return inf
+    gap = max(primal - dual, 0.0)
+    return gap / max(abs(primal), abs(dual)) if gap else 0.0
+
+
+def _bracket(problem: Problem, g: Array, beta: Array, members: Members) -> tuple[float, float]:
+    """Min of -g over {β > lower} and max of -g over {β < upper}: β is optimal if max ≤ min."""
+    value, point = -g[members], beta[members]
+    low = np.where(point > problem.lower[members], value, inf).min()
+    high = np.where(point < problem.upper[members], value, -inf).max()
+    return float(low), float(high)
+
+
+def _brackets(problem: Problem, g: Array, beta: Array) -> list[tuple[float, float]]:
+    """One bracket a sum; without a sum the multiplier is known to be 0, which joins both sets."""
+    if problem.sums:
+        return [_bracket(problem, g, beta, members) for members, _ in problem.sums]
+    low, high = _bracket(problem, g, beta, slice(None))
+    return [(min(low, 0.0), max(high, 0.0))]
+
+
+def _multiplier(problem: Problem, g: Array, beta: Array, members: Members) -> float:
+    point = beta[members]
+    free = (point > problem.lower[members]) & (point < problem.upper[members])
+    if count := np.count_nonzero(free):
+        return -float((g[members] * free).sum()) / int(count)
+    return _middle(*_bracket(problem, g, beta, members))
+
+
+def _middle(low: float, high: float) -> float:
+    """The midpoint; the finite end if there is one; zero if there is none."""
+    ends = [end for end in (low, high) if isfinite(end)]
+    return sum(ends) / len(ends) if ends else 0.0
+
+
+def _primal(
+    problem: Problem, f: Array, quadratic: float, brackets: list[tuple[float, float]]
+) -> float:
+    """The bound in the head of this file at its best b; inf if no scale meets the constraints."""
+    rigid, lower, upper = problem.ridge == 0, problem.lower, problem.upper
+    up, down = rigid & (upper == inf), rigid & (lower == -inf)
+    hard, scale = bool(up.any() or down.any()), 1.0
+    if hard:
+        scale = _hard_scale(problem, f, up, down)
+        if scale == inf:
+            return inf
+        # Where its constraint holds, a term is least at its finite end: the box may close on that.
+        ends = np.where(up & down, 0.0, np.where(up, lower, upper))
+        lower, upper = np.where(up | down, ends, lower), np.where(up | down, ends, upper)
+    slope = problem.linear + scale * f
+    primal = 0.5 * scale**2 * quadratic
+    groups = problem.sums or [(slice(None), 0.0)]
+    for (members, total), (low, high) in zip(groups, brackets, strict=True):
+        part = slope[members], problem.ridge[members], lower[members], upper[members]
+        b = 0.0
+        if problem.sums:
+            b = _best_multiplier(*part, total, low, high) if low < high else _middle(low, high)
+        if problem.sums and hard:
+            least = np.where(up[members], -part[0], -inf).max()
+            most = np.where(down[members], -part[0], inf).min()
+            b = float(np.clip(b, least, max(least, most)))
+        primal += b * total - _least(*part, b)
+    return primal
+
+
+def _least(slope: Array, ridge: Array, lower: Array, upper: Array, b: float) -> float:
+    """Σ min over the box of ½ r z² + (slope + b) z."""
+    tilt = slope + b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stationary = np.where(tilt == 0, 0.0, -tilt / ridge)
+    z = np.clip(stationary, lower, upper)
+    return _dot(0.5 * ridge * z + tilt, z)
+
+
+def _best_multiplier(
+    slope: Array, ridge: Array, lower: Array, upper: Array, total: float, low: float, high: float
+) -> float:
+    """The b in [low, high] at which the least z of each term (see `_least`) sum to the total.
+
+    Their sum falls as b grows: each z leaves `upper` at b = -slope - r·upper and reaches `lower` at
+    -slope - r·lower, at the rate 1/r between the two, or in one jump if r = 0.
+    """
+    leaves, arrives = -slope - ridge * upper, -slope - ridge * lower
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = -(slope + low) / ridge
+    surplus = np.select([leaves >= low, arrives < low], [upper, lower], between).sum() - total
+
+    moving = (leaves <= high) & (arrives >= low)
+    jumping, sliding = np.flatnonzero(moving & (ridge == 0)), np.flatnonzero(moving & (ridge > 0))
+    places = np.concatenate(([low], leaves[jumping], leaves[sliding], arrives[sliding], [high]))
+    places = places.clip(low, high)
+    jumps, rates = np.zeros_like(places), np.zeros_like(places)
+    jumps[1 : 1 + len(jumping)] = (upper - lower)[jumping]
+    rates[1 + len(jumping) : -1] = np.concatenate((1 / ridge[sliding], -1 / ridge[sliding]))
+
+    order = np.argsort(places)
+    places, jumps, rates = places[order], np.cumsum(jumps[order]), np.cumsum(rates[order])
+    slides = np.cumsum(rates[:-1] * np.diff(places))
+    left = surplus - jumps - np.concatenate(([0.0], slides))  # of the surplus, after each place
+    if not (left <= 0).any():
+        return high
+    k = int(np.argmax(left <= 0))
+    if k and rates[k - 1] * (places[k] - places[k - 1]) >= left[k - 1]:
+        return float(places[k - 1] + left[k - 1] / rates[k - 1])
+    return float(places[k])
+
+
+def _hard_scale(problem: Problem, f: Array, up: Mask, down: Mask) -> float:
+    """The least s ≥ 1 for which some b has p + sf + b ≥ 0 where z has no upper end, ≤ 0 no lower.
+
+    The violation max(-p - sf) + max(p + sf) is convex and piecewise linear in s, so Newton's steps
+    from the left never pass its root, and a rate that is not negative proves that there is none.
+    """
+    s = 1.0
+    for _ in range(NEWTON_STEPS):
+        slope = problem.linear + s * f
+        violation, rate = max(
+            _hard_violation(slope[i], f[i], up[i], down[i], bool(problem.sums))
+            for i, _ in problem.sums or [(slice(None), 0.0)]
+        )
+        if violation <= ROUNDING * (1.0 + float(np.abs(slope).max())):
+            return s
+        if rate >= 0:
+            return inf
+        s -= violation / rate
+    return inf
+
+
+def _hard_violation(
+    slope: Array, f: Array, up: Mask, down: Mask, movable: bool
+) -> tuple[float, float]:
+    """How far any b (b = 0 unless movable) must violate a constraint, and the rate of that in s."""
+    above, below = np.where(up, -slope, -inf), np.where(down, slope, -inf)
+    i, j = above.argmax(), below.argmax()
+    needs = [(float(above[i]), -float(f[i])), (float(below[j]), float(f[j]))]
+    if not movable:
+        needs = [max(need, (0.0, 0.0)) for need in needs]
+    return needs[0][0] + needs[1][0], needs[0][1] + needs[1][1]

@@ -1,0 +1,295 @@
+"""The one convex problem behind every machine here, and a constructor for each use of it.
+
+    minimise    ½ cᵀKc + ½ Σ rᵢ βᵢ² + pᵀβ,    c = fold(β),
+    subject to  lower ≤ β ≤ upper   and, for each group g that has a sum,   Σ_{i in g} βᵢ = total_g.
+
+The coefficients are signed (β = y α): labels live in the box and in p, and no solver asks for the
+use. Where a kernel row serves two of them (regression: first β⁺ ≥ 0, then β⁻ ≤ 0), variable v lives
+on row v % m.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adatron._check import Array, choice, finite_vector, integer, real, vector
+from adatron.certificates import bias, certificate, gradient
+
+__all__ = [
+    "Problem",
+    "bias",
+    "certificate",
+    "enclosing_ball",
+    "epsilon_regression",
+    "gradient",
+    "hinge",
+    "nearest_points",
+    "nu_classification",
+    "nu_regression",
+    "one_class",
+    "squared_hinge",
+]
+
+Bias = Literal["exact", "augmented", "none"]
+ROUNDING = 1e-12  # how far, relatively, a sum may pass what the box allows and still mean its end
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The data of one problem: validated, float64, read-only."""
+
+    use: str
+    linear: Array
+    lower: Array
+    upper: Array
+    ridge: Array = field(default_factory=lambda: np.zeros(1))
+    group: NDArray[np.int8] = field(default_factory=lambda: np.zeros(1, dtype=np.int8))
+    totals: Array = field(default_factory=lambda: np.zeros(0))
+    doubled: bool = False
+
+    def __post_init__(self) -> None:
+        linear = finite_vector("linear", self.linear)
+        n = len(linear)
+        lower, upper = vector("lower", self.lower, length=n), vector("upper", self.upper, length=n)
+        ridge = finite_vector("ridge", np.broadcast_to(self.ridge, n))
+        group = np.array(np.broadcast_to(self.group, n), dtype=np.int8)
+        totals = np.array(self.totals, dtype=np.float64)
+        if (crossed := lower > upper).any():
+            i = int(crossed.argmax())
+            raise ValueError(
+                f"lower[{i}]={lower[i]} exceeds upper[{i}]={upper[i]}: pass lower <= upper."
+            )
+        if (ridge < 0).any():
+            raise ValueError(f"ridge={ridge.min()} is negative: pass values of at least 0.")
+        if totals.ndim != 1 or len(totals) > 2 or not np.isfinite(totals).all():
+            raise ValueError(f"totals={totals} is unknown: pass a vector of 0, 1 or 2 finite sums.")
+        if group.min() < 0 or group.max() >= max(len(totals), 1):
+            raise ValueError(f"group={group.max()} has no sum: pass groups below len(totals).")
+        if self.doubled and n % 2:
+            raise ValueError(f"doubled=True with {n} variables: pass an even number of them.")
+        for g, total in enumerate(totals):
+            least, most = lower[group == g].sum(), upper[group == g].sum()
+            slack = ROUNDING * abs(total)
+            if not least - slack <= total <= most + slack:
+                raise ValueError(
+                    f"totals[{g}]={total} cannot be met: pass {least} to {most}, as the box allows."
+                )
+            totals[g] = np.clip(total, least, most)
+        arrays: dict[str, NDArray[Any]] = {"linear": linear, "lower": lower, "upper": upper}
+        arrays |= {"ridge": ridge, "group": group, "totals": totals}
+        for name, array in arrays.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.linear)
+
+    def __repr__(self) -> str:
+        size = f"{len(self)} variables on {self.rows} rows, {len(self.totals)} sums"
+        return f"Problem({self.use!r}, {size})"
+
+    @property
+    def rows(self) -> int:
+        """The number of kernel rows, m."""
+        return len(self) // 2 if self.doubled else len(self)
+
+    def fold(self, beta: Array) -> Array:
+        """One coefficient a kernel row."""
+        return beta[: self.rows] + beta[self.rows :] if self.doubled else beta
+
+    @cached_property
+    def sums(self) -> list[tuple[slice | NDArray[np.intp], float]]:
+        """For each sum, which variables it runs over and its total."""
+        if len(self.totals) == 1:
+            return [(slice(None), float(self.totals[0]))]
+        return [(np.flatnonzero(self.group == g), float(t)) for g, t in enumerate(self.totals)]
+
+    def start(self) -> Array:
+        """A feasible point: nearest to zero, then filled in order of the rows to meet the sums."""
+        beta = np.clip(np.zeros(len(self)), self.lower, self.upper)
+        for members, total in self.sums:
+            base = beta[members]
+            missing = total - base.sum()
+            end = self.upper[members] if missing > 0 else self.lower[members]
+            room = np.abs(end - base)
+            before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
+            step = np.minimum(room, np.maximum(abs(missing) - before, 0.0))
+            beta[members] = base + np.copysign(step, missing)
+        return beta
+
+
+def hinge(
+    y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None
+) -> Problem:
+    """½‖w‖² + C Σ max(0, 1 - y f): p = -y, 0 ≤ yβ ≤ C, and Σβ = 0 with an exact bias."""
+    signs, weights = _labels(y, weight)
+    bounds = _times(real("C", C, above=0, infinite=True), weights)
+    lower, upper = _box(signs, bounds)
+    return Problem("hinge", -signs, lower, upper, totals=_sums(bias))
+
+
+def squared_hinge(
+    y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None
+) -> Problem:
+    """½‖w‖² + C Σ max(0, 1 - y f)²: p = -y, 0 ≤ yβ, r = 1 / (2C)."""
+    signs, weights = _labels(y, weight)
+    bounds = _times(real("C", C, above=0, infinite=True), weights)
+    lower, upper = _box(signs, _times(inf, weights))
+    ridge = np.divide(0.5, bounds, out=np.zeros_like(bounds), where=bounds > 0)
+    return Problem("squared_hinge", -signs, lower, upper, ridge, totals=_sums(bias))
+
+
+def epsilon_regression(
+    t: ArrayLike,
+    C: float = 1.0,
+    epsilon: float = 0.1,
+    *,
+    bias: Bias = "exact",
+    weight: ArrayLike | None = None,
+) -> Problem:
+    """½‖w‖² + C Σ max(0, |t - f| - ε): p = (ε - t, -ε - t), 0 ≤ β⁺ ≤ C, -C ≤ β⁻ ≤ 0."""
+    targets = finite_vector("t", t)
+    epsilon = real("epsilon", epsilon, at_least=0)
+    bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
+    signs = np.repeat((1.0, -1.0), len(targets))
+    lower, upper = _box(signs, np.tile(bounds, 2))
+    linear = epsilon * signs - np.tile(targets, 2)
+    return Problem("epsilon_regression", linear, lower, upper, totals=_sums(bias), doubled=True)
+
+
+def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:
+    """½‖w‖² - νmρ + Σ max(0, ρ - y f): p = 0, 0 ≤ yβ ≤ 1, Σ₊β = -Σ₋β = νm/2.
+
+    The machine is f / ρ, whose margin is one.
+    """
+    signs, weights = _labels(y, weight)
+    nu = _fraction(nu)
+    smaller = min(weights[signs > 0].sum(), weights[signs < 0].sum())
+    largest = 2 * smaller / weights.sum()
+    if nu > largest * (1 + ROUNDING):
+        raise ValueError(
+            f"nu={nu} is infeasible: pass at most {largest:.6g}, twice the smaller class's share."
+        )
+    half = min(nu * weights.sum() / 2, smaller)
+    return _two_groups("nu_classification", signs, np.zeros(len(signs)), weights, half)
+
+
+def nu_regression(
+    t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: ArrayLike | None = None
+) -> Problem:
+    """½‖w‖² + Cνmε + C Σ max(0, |t - f| - ε) with ε free: p = -t, Σβ⁺ = -Σβ⁻ = Cνm/2.
+
+    The width of the tube is found with the rest: ε = -ρ.
+    """
+    targets = finite_vector("t", t)
+    bounds = _times(real("C", C, above=0), _weights(weight, len(targets)))
+    half = _fraction(nu) * bounds.sum() / 2
+    signs, linear = np.repeat((1.0, -1.0), len(targets)), -np.tile(targets, 2)
+    return _two_groups("nu_regression", signs, linear, np.tile(bounds, 2), half, doubled=True)
+
+
+def one_class(rows: int, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:
+    """½‖w‖² + νmb + Σ max(0, -(f + b)): p = 0, 0 ≤ β ≤ 1, Σβ = νm; b is the bias."""
+    m = integer("rows", rows, at_least=1)
+    weights = _weights(weight, m)
+    total = _fraction(nu) * weights.sum()
+    return Problem("one_class", np.zeros(m), np.zeros(m), weights, totals=np.array([total]))
+
+
+def enclosing_ball(diagonal: ArrayLike) -> Problem:
+    """The smallest ball around the mapped rows: p = -½ diag K, β ≥ 0, Σβ = 1.
+
+    Its squared radius is -2 times the objective, its centre Σ β φ(x).
+    """
+    diagonal = finite_vector("diagonal", diagonal)
+    m = len(diagonal)
+    return Problem(
+        "enclosing_ball", -diagonal / 2, np.zeros(m), np.full(m, inf), totals=np.array([1.0])
+    )
+
+
+def nearest_points(y: ArrayLike, *, upper: float = inf) -> Problem:
+    """The nearest points of the classes' hulls: p = 0, 0 ≤ yβ ≤ upper, Σ₊β = -Σ₋β = 1.
+
+    A finite `upper` reduces the hulls. Their squared distance is twice the objective.
+    """
+    signs, ones = _labels(y, None)
+    bound = real("upper", upper, above=0, infinite=True)
+    count = int(min((signs > 0).sum(), (signs < 0).sum()))
+    if bound * count < 1 - ROUNDING:
+        raise ValueError(
+            f"upper={upper} leaves a hull of {count} rows empty: pass at least {1 / count:.6g}."
+        )
+    return _two_groups("nearest_points", signs, np.zeros(len(signs)), bound * ones, 1.0)
+
+
+def _two_groups(
+    use: str,
+    signs: Array,
+    linear: Array,
+    bounds: Array,
+    half: float,
+    *,
+    doubled: bool = False,
+) -> Problem:
+    """Positive coefficients, group 0, sum to `half`; negative ones, group 1, to `-half`."""
+    lower, upper = _box(signs, bounds)
+    group = (signs < 0).astype(np.int8)
+    totals = np.array([half, -half])
+    return Problem(use, linear, lower, upper, group=group, totals=totals, doubled=doubled)
+
+
+def _box(signs: Array, bounds: Array) -> tuple[Array, Array]:
+    """0 ≤ sign·β ≤ bound."""
+    ends = signs * bounds
+    return np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+
+
+def _sums(bias: Bias) -> Array:
+    exact = choice("bias", bias, ("exact", "augmented", "none")) == "exact"
+    return np.zeros(1) if exact else np.zeros(0)
+
+
+def _fraction(nu: float) -> float:
+    nu = real("nu", nu, above=0)
+    if nu > 1:
+        raise ValueError(f"nu={nu} is out of range: pass a number greater than 0 and at most 1.")
+    return nu
+
+
+def _times(C: float, weights: Array) -> Array:
+    """C per row; a row of weight zero stays out even if C is infinite."""
+    return np.multiply(C, weights, out=np.zeros_like(weights), where=weights > 0)
+
+
+def _weights(weight: ArrayLike | None, rows: int) -> Array:
+    if weight is None:
+        return np.ones(rows)
+    weights = finite_vector("weight", weight, length=rows)
+    if (weights < 0).any():
+        i = int(weights.argmin())
+        raise ValueError(f"weight[{i}]={weights[i]} is negative: pass weights of at least 0.")
+    if not weights.any():
+        raise ValueError("weight=0 for every row leaves nothing to learn: pass a positive weight.")
+    return weights
+
+
+def _labels(y: ArrayLike, weight: ArrayLike | None) -> tuple[Array, Array]:
+    """Signs and weights, both classes present among the rows that count."""
+    signs = finite_vector("y", y)
+    if (wrong := np.abs(signs) != 1).any():
+        i = int(wrong.argmax())
+        raise ValueError(f"y[{i}]={signs[i]:g} is no label here: pass -1 or +1.")
+    weights = _weights(weight, len(signs))
+    present = np.unique(signs[weights > 0])
+    if len(present) < 2:
+        raise ValueError(
+            f"y={present[0]:+g} in every row of positive weight: pass rows of both classes."
+        )
+    return signs, weights

@@ -1,0 +1,89 @@
+"""What a solver hands back: the coefficients, why it stopped, and an independent certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from adatron._check import Array
+
+
+class Status(StrEnum):
+    """Why a solver stopped; `sentence` says it in words."""
+
+    sentence: str
+
+    CONVERGED = "converged", "The solver reached the tolerance asked for."
+    MAX_ITER = "max_iter", "The solver used up its iterations before it reached the tolerance."
+    MAX_TIME = "max_time", "The solver used up its time before it reached the tolerance."
+    INTERRUPTED = "interrupted", "The solver was interrupted; this is the best it had."
+    STALLED = "stalled", "The solver could make no more progress in its arithmetic precision."
+    UNBOUNDED = "unbounded", "The objective falls without end: the constraints cannot all be met."
+
+    def __new__(cls, value: str, sentence: str) -> Status:
+        """A string that carries its sentence."""
+        status = str.__new__(cls, value)
+        status._value_ = value
+        status.sentence = sentence
+        return status
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good coefficients are, judged from them alone.
+
+    `objective` is that of the minimisation, `dual` is minus the objective, `primal` the cost of the
+    machine that the coefficients describe; `gap` = (primal - dual) / max(|primal|, |dual|) bounds
+    how far they are from optimal. `infeasibility` is how far they lie outside the box or off a sum.
+    `rho` is half the difference of the two groups' gradients, and 0 with fewer than two sums.
+    """
+
+    objective: float
+    primal: float
+    dual: float
+    gap: float
+    kkt_violation: float
+    infeasibility: float
+    bias: float
+    rho: float
+
+    def __str__(self) -> str:
+        return (
+            f"objective {self.objective:.10g}, relative duality gap {self.gap:.2e}, "
+            f"KKT violation {self.kkt_violation:.2e}, infeasibility {self.infeasibility:.1e}, "
+            f"bias {self.bias:.6g}" + (f", rho {self.rho:.6g}" if self.rho else "")
+        )
+
+
+@dataclass
+class Solution:
+    """The coefficients of one problem, with status and certificate.
+
+    `rows` is the problem's number of kernel rows; 0 means one coefficient a row.
+    """
+
+    beta: Array
+    status: Status
+    certificate: Certificate
+    n_iter: int
+    seconds: float
+    trace: Any = None
+    rows: int = 0
+
+    @property
+    def converged(self) -> bool:
+        """Whether the tolerance was reached."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def coef(self) -> Array:
+        """One coefficient a kernel row: beta, its halves added up where every row appears twice."""
+        halves = self.beta.reshape(-1, self.rows or len(self.beta))
+        return np.asarray(halves.sum(axis=0))
+
+    def __str__(self) -> str:
+        effort = f"{self.n_iter} iterations, {self.seconds:.3g} s"
+        return f"{self.status.sentence} {effort}; {self.certificate}."

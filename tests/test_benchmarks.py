@@ -1,0 +1,205 @@
+"""The benchmark's quick form: figures, arithmetic, and contenders that cannot run."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import __main__ as benchmarks
+from benchmarks import contenders, limit, report, run, summary
+from benchmarks.datasets import PROBLEMS, Problem
+from benchmarks.objective import GaussianGram
+
+
+def blobs():
+    """A hundred points in two overlapping clouds."""
+    generator = np.random.default_rng(0)
+    y = np.repeat([1, -1], 50)
+    return generator.normal(size=(100, 3)) + 0.7 * y[:, None], y
+
+
+def absent():
+    """A problem whose data is nowhere."""
+    raise FileNotFoundError("absent.npz is not in $ADATRON_DATA nor in ../shared/data")
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Two tiny problems, one without data, and rates that need no measuring."""
+    monkeypatch.setitem(PROBLEMS, "tiny", Problem("tiny", 1.0, 0.5, blobs))
+    monkeypatch.setitem(PROBLEMS, "second", Problem("second", 10.0, 0.5, blobs))
+    monkeypatch.setitem(PROBLEMS, "absent", Problem("absent", 1.0, 0.5, absent))
+    monkeypatch.setattr(limit, "measure", lambda threads: limit.Rates(1e11, 1e10))
+
+
+def benchmark(tmp_path, *names):
+    """Run the command on the tiny problems and read its JSON."""
+    path = tmp_path / "run.json"
+    words = ["--only", "tiny", "absent", "second", "--reference", "sklearn", "--repeat", "1"]
+    benchmarks.main([*words, "--json", str(path), "--contenders", *names])
+    return json.loads(path.read_text())
+
+
+def adatron_runs():
+    """Whether the library has its native core and estimators here."""
+    try:
+        from adatron import SVC  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def test_json_holds_every_figure(tiny, tmp_path, capsys):
+    names = ["sklearn", "adatron"] if adatron_runs() else ["sklearn"]
+    result = benchmark(tmp_path, *names)
+    assert {"date", "machine", "versions", "settings", "rates"} <= result.keys()
+    assert result["machine"]["cores"] >= 1
+    problem, skipped, _ = result["problems"]
+    assert (problem["rows"], problem["features"]) == (100, 3)
+    assert "not in $ADATRON_DATA" in skipped["skipped"]
+    assert problem["limit_seconds"] == pytest.approx(problem["n_sv"] * 100 * (6e-11 + 4e-10))
+    for entry in problem["contenders"].values():
+        assert entry["accurate"]
+        assert 0 <= entry["gap"] < 0.01
+        assert entry["kkt_violation"] <= 1.5e-3
+        assert entry["seconds"] == min(entry["all_seconds"])
+        assert len(entry["all_seconds"]) == 2
+        base = problem["contenders"]["sklearn"]["seconds"]
+        assert entry["ratio"] == pytest.approx(entry["seconds"] / base)
+        assert entry["limit_multiple"] == pytest.approx(entry["seconds"] / problem["limit_seconds"])
+    assert "absent: skipped" in capsys.readouterr().out
+
+
+def test_an_unimportable_contender_is_reported_and_not_tried_again(
+    tiny, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setitem(contenders.CONTENDERS, "nowhere", "nowhere:fit")
+    start, tries = run.start_worker, []
+
+    def start_without_sklearn(order):
+        """The worker is another process: give it a path on which the library is missing."""
+        if order["contender"] != "nowhere":
+            return start(order)
+        tries.append(order)
+        with monkeypatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(hide_sklearn(tmp_path)))
+            return start(order | {"contender": "sklearn"})
+
+    monkeypatch.setattr(run, "start_worker", start_without_sklearn)
+    first, _, second = benchmark(tmp_path, "sklearn", "nowhere")["problems"]
+    assert len(tries) == 1
+    for problem in (first, second):
+        assert problem["contenders"]["sklearn"]["failed"] is None
+        assert problem["contenders"]["nowhere"]["failed"] == "ImportError: hidden"
+        assert problem["contenders"]["nowhere"]["seconds"] is None
+    assert "ImportError: hidden" in capsys.readouterr().out
+
+
+def hide_sklearn(folder):
+    """A folder whose scikit-learn cannot be imported."""
+    (folder / "sklearn.py").write_text('raise ImportError("hidden")\n')
+    return folder
+
+
+def test_a_fit_over_the_limit_is_a_lower_bound(tiny, monkeypatch):
+    outcome = run.Outcome()
+    outcome.fail(-run.signal.SIGALRM, "")
+    figures = summary.figures(outcome, run.Settings(limit=7.0), data_bytes=0)
+    assert figures["seconds"] == 7.0
+    assert figures["lower_bound"]
+    assert figures["failed"] is None
+
+
+def test_a_crash_is_reported():
+    outcome = run.Outcome()
+    outcome.fail(-run.signal.SIGSEGV, "noise")
+    assert outcome.reason == "killed by SIGSEGV"
+    assert not outcome.again(30)
+
+
+def entry(seconds, base, accurate=True, lower_bound=False):
+    """A contender's figures as far as comparing needs them."""
+    ratio = seconds / base
+    return {
+        "seconds": seconds,
+        "ratio": ratio,
+        "accurate": None if lower_bound else accurate,
+        "lower_bound": lower_bound,
+    }
+
+
+def test_means_and_defeats():
+    problems = [
+        {"name": "a", "contenders": {"ours": entry(1, 1), "peer": entry(2, 1)}},
+        {"name": "b", "contenders": {"ours": entry(2, 2), "peer": entry(16, 2)}},
+        {"name": "c", "contenders": {"ours": entry(3, 3), "peer": entry(1, 3)}},
+        {"name": "d", "contenders": {"ours": entry(1, 1), "peer": entry(0.1, 1, False)}},
+        {"name": "e", "contenders": {"ours": entry(1, 1), "peer": entry(9, 1, lower_bound=True)}},
+    ]
+    comparison = summary.compare(problems, "ours")
+    mean = comparison["geometric_means"]["peer"]
+    assert mean["equal_accuracy"] == pytest.approx((2 * 8 * (1 / 3) * 9) ** (1 / 4))
+    assert mean["all"] == pytest.approx((2 * 8 * (1 / 3) * 0.1 * 9) ** (1 / 5))
+    assert (mean["problems"], mean["equal_accuracy_problems"]) == (5, 4)
+    assert mean["lower_bound"]
+    assert [case["problem"] for case in comparison["slower_on"]] == ["c"]
+    assert comparison["slower_on"][0]["factor"] == pytest.approx(3)
+    text = "\n".join(report.conclusion(comparison))
+    assert f">= {mean['equal_accuracy']:.2f}" in text
+    assert "c (peer x3.00)" in text
+
+
+def test_ratios_are_times_over_the_reference_and_the_limit():
+    entries = {"ours": entry(2, 2), "peer": entry(5, 2), "failed": entry(5, 2)}
+    entries["failed"]["seconds"] = None
+    summary.relate(entries, "ours", 0.5)
+    assert [e["ratio"] for e in entries.values()] == [1.0, 2.5, None]
+    assert [e["limit_multiple"] for e in entries.values()] == [4.0, 10.0, None]
+
+
+def test_no_ratio_from_a_reference_that_ran_out_of_time():
+    assert summary.reference_seconds(entry(5, 1, lower_bound=True)) is None
+    assert summary.reference_seconds(entry(5, 1)) == 5
+
+
+def test_geometric_mean_of_nothing_is_none():
+    assert summary.geometric_mean([]) is None
+    assert summary.geometric_mean([4.0, 1.0]) == pytest.approx(2.0)
+
+
+def test_judging_product_is_the_kernel_matrix_times_the_coefficients(monkeypatch):
+    monkeypatch.setattr("benchmarks.objective.BLOCK_BYTES", 512)
+    X, y = blobs()
+    coef = np.where(np.arange(100) % 3 == 0, y, 0.0)
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    expected = np.exp(-0.5 * squares) @ coef
+    np.testing.assert_allclose(GaussianGram(X, 0.5).product(coef), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("flip", [1, -1])
+@pytest.mark.parametrize("name", ["sklearn", "libsvm", "thundersvm"])
+def test_signs_follow_the_labels_whichever_comes_first(name, flip):
+    X, y = blobs()
+    y = (flip * y).astype(np.int8)
+    try:
+        fit = contenders.load(name)
+    except ImportError as error:
+        pytest.skip(str(error))
+    _, beta, seconds = fit(X, y, 1.0, 0.5, 1e-3, 1, 100)
+    assert np.all(beta * y >= 0)
+    assert beta.any()
+    assert seconds > 0
+
+
+def test_every_generated_problem_loads_quickly_scaled_down():
+    X, y = PROBLEMS["checkerboard"].load(quick=True)
+    assert X.shape == (800, 2)
+    assert X.dtype == np.float32
+    assert X.flags.c_contiguous
+    assert set(np.unique(y)) == {-1, 1}
+    assert math.isclose(abs(y.mean()), 0, abs_tol=0.2)
