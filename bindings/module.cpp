@@ -57,6 +57,9 @@ void bind_points(nb::module_& m, const char* name) {
                                                                  Index(start.shape(0)) - 1, features));
         },
         nb::kw_only(), "start"_a, "feature"_a, "value"_a, "features"_a, Released());
+    points.def("norms", [](const Points<T>& p) {
+        return to_numpy(std::vector<T>(p.panels(0, p.count()).norms, p.panels(0, p.count()).norms + p.count()));
+    }, "Squared norms of the (centred) points.");
     points.def_prop_ro("count", &Points<T>::count);
     points.def_prop_ro("features", &Points<T>::features);
     points.def_prop_ro("bytes", &Points<T>::bytes);

@@ -10,6 +10,7 @@ namespace adatron {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
 struct Candidate {
     double merit;
@@ -55,9 +56,7 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
             group_[to] = sums_ == 2 ? problem.group[from] : std::int8_t(0);
         }
     product_.assign(product, product + rows_);
-    in_working_.assign(n, 0);
-    entered_.assign(n, 0);
-    working_.clear();
+    forget_working_set();
 }
 
 template <class T>
@@ -67,7 +66,7 @@ void Decomposition<T>::extremes() {
     range_[0] = {none, -none};
     range_[1] = {-infinity, infinity};
     for (Index v = 0; v < Index(beta_.size()); ++v) {
-        const double a = ascent_[v] = ascent(v);
+        const double a = ascent_[v] = -(product_[row_of(v)] + linear_[v] + ridge_[v] * beta_[v]);
         Range& r = range_[group_[v]];
         if (beta_[v] < upper_[v] && a > r.top) r.top = a;
         if (beta_[v] > lower_[v] && a < r.bottom) r.bottom = a;
@@ -78,21 +77,34 @@ void Decomposition<T>::extremes() {
 template <class T>
 double Decomposition<T>::select() {
     extremes();
+    choose();
+    lay_out();
+    return gap_;
+}
+
+template <class T>
+void Decomposition<T>::choose() {
     const Index n = Index(beta_.size());
     // the cache must hold a working set's rows all at once
     const Index size = std::min<Index>({Index(working_size_), n, std::max<Index>(2, gram_.capacity())});
     ++rounds_;
 
     // Half of the last working set stays, the latest to come first: what has just been moved is rarely done with.
-    std::vector<Index> kept;
+    // Rows of those that leave without a coefficient can be forgotten.
+    const auto& active = gram_.active();
+    std::vector<Index> kept, left;
     if (Index(working_.size()) > size / 2) {
-        std::stable_sort(working_.begin(), working_.end(), [&](Index a, Index b) { return entered_[a] > entered_[b]; });
+        std::nth_element(working_.begin(), working_.begin() + size / 2, working_.end(),
+                         [&](Index a, Index b) { return entered_[a] > entered_[b]; });
         kept.assign(working_.begin(), working_.begin() + size / 2);
     } else {
         kept = working_;
     }
     for (Index v : working_) in_working_[v] = 0;
     for (Index v : kept) in_working_[v] = 1;
+    for (Index v : working_)
+        if (!in_working_[v] && beta_[v] == 0) left.push_back(active[row_of(v)]);
+    gram_.release(left.data(), Index(left.size()));
 
     std::vector<Candidate> grow, shrink;
     const Index offset = rounds_ == 1 ? n / 3 : 0;  // ties abound at the start
@@ -122,42 +134,100 @@ double Decomposition<T>::select() {
             working_.push_back(v);
         }
     }
-    const auto& active = gram_.active();
     working_rows_.clear();
-    for (Index v : working_) working_rows_.push_back(active[v % rows_]);
+    for (Index v : working_) working_rows_.push_back(active[row_of(v)]);
     if (doubled_) {
         std::sort(working_rows_.begin(), working_rows_.end());
         working_rows_.erase(std::unique(working_rows_.begin(), working_rows_.end()), working_rows_.end());
     }
-    return gap_;
+}
+
+// Positions in the block: by sum, each segment padded to whole vectors with coefficients that cannot move. With one
+// segment, those that stay keep their position, and so the kernel values that the block already holds for them.
+template <class T>
+void Decomposition<T>::lay_out() {
+    const Index lanes = adatron::loops<T>().lanes;
+    const std::vector<Index> before = std::move(place_);
+    place_.clear();
+    if (sums_ == 2) {
+        for (int s = 0; s < 2; ++s) {
+            for (Index v : working_)
+                if (group_[v] == s) place_.push_back(v);
+            while (Index(place_.size()) % lanes) place_.push_back(padding);
+            segment_end_[s] = int(place_.size());
+        }
+        fresh_.assign(place_.size(), 1);
+        return;
+    }
+    const Index extra = sums_ == 0 ? 1 : 0;
+    const Index n = (Index(working_.size()) + extra + lanes - 1) / lanes * lanes;
+    segment_end_[0] = int(n);
+    fresh_.assign(n, 1);
+    place_.assign(n, padding);
+    std::vector<std::uint8_t> seated(beta_.size(), 0);
+    if (Index(before.size()) == n)
+        for (Index k = 0; k < n; ++k)
+            if (before[k] < 0 || in_working_[before[k]]) {
+                place_[k] = before[k];
+                fresh_[k] = 0;
+                if (before[k] >= 0) seated[before[k]] = 1;
+            }
+    if (extra && std::find(place_.begin(), place_.end(), phantom) == place_.end()) place_[n - 1] = phantom;
+    Index seat = 0;
+    for (Index v : working_) {
+        if (seated[v]) continue;
+        while (place_[seat] != padding) ++seat;
+        place_[seat] = v;
+        fresh_[seat] = 1;
+    }
+}
+
+// Kernel values between the members of the working set; the block is symmetric, so only fresh rows are read.
+template <class T>
+void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
+    const Index n = Index(place_.size());
+    if (n > block_size_) {
+        block_ = allocate<T>(std::size_t(n) * n);
+        block_size_ = n;
+        fresh_.assign(n, 1);
+    }
+    std::vector<Index> column(n), fresh;
+    for (Index k = 0; k < n; ++k) {
+        column[k] = place_[k] < 0 ? -1 : row_of(place_[k]);
+        if (fresh_[k]) fresh.push_back(k);
+    }
+    T* block = block_.get();
+    parallel(Index(fresh.size()), 8, gram_.threads(), [&](Index first, Index last) {
+        for (Index f = first; f < last; ++f) {
+            const Index k = fresh[f];
+            const T* from = row[k];
+            T* out = block + k * n;
+            for (Index j = 0; j < n; ++j) out[j] = from && column[j] >= 0 ? from[column[j]] : T(0);
+        }
+    });
+    parallel(n, 16, gram_.threads(), [&](Index first, Index last) {
+        for (Index k = first; k < last; ++k) {
+            if (fresh_[k]) continue;
+            T* out = block + k * n;
+            for (Index f : fresh) out[f] = block[f * n + k];
+        }
+    });
 }
 
 template <class T>
 PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
-    // Lay the working set out by sum, each segment padded to whole vectors with coefficients that cannot move.
-    const Index lanes = adatron::loops<T>().lanes;
-    std::vector<Index> place;  // working position -> variable, -1 for padding, -2 for the phantom
+    const Index n = Index(place_.size());
     PairProblem<T> q{};
-    q.segments = sums_ == 2 ? 2 : 1;
-    for (int s = 0; s < q.segments; ++s) {
-        for (Index v : working_)
-            if (group_[v] == s) place.push_back(v);
-        if (sums_ == 0) place.push_back(-2);
-        while (Index(place.size()) % lanes) place.push_back(-1);
-        q.segment_end[s] = int(place.size());
-    }
-    const Index n = Index(place.size());
-    q.stride = n;
     std::vector<T> curvature(n), ridge(n), gradient(n), up(n), down(n);
     std::vector<double> beta(n), lower(n), upper(n), before(n);
     std::vector<const T*> row(n);
     const auto& active = gram_.active();
     const T never = -std::numeric_limits<T>::infinity();
     for (Index k = 0; k < n; ++k) {
-        const Index v = place[k];
-        up[k] = down[k] = v == -1 ? never : T(0);
-        lower[k] = v == -2 ? -infinity : 0;
-        upper[k] = v == -2 ? infinity : 0;
+        const Index v = place_[k];
+        up[k] = down[k] = v == padding ? never : T(0);
+        lower[k] = v == phantom ? -infinity : 0;
+        upper[k] = v == phantom ? infinity : 0;
         if (v < 0) continue;
         beta[k] = before[k] = beta_[v];
         lower[k] = lower_[v];
@@ -166,17 +236,12 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
         down[k] = beta_[v] > lower_[v] ? T(0) : never;
         gradient[k] = T(-ascent_[v]);
         ridge[k] = T(ridge_[v]);
-        curvature[k] = T(gram_.diagonal()[active[v % rows_]] + ridge_[v]);
-        row[k] = gram_.row(active[v % rows_]);
+        curvature[k] = T(gram_.diagonal()[active[row_of(v)]] + ridge_[v]);
+        row[k] = gram_.row(active[row_of(v)]);
     }
-    Buffer<T> block = allocate<T>(std::size_t(n) * n);
-    parallel(n, 16, gram_.threads(), [&](Index first, Index last) {
-        for (Index k = first; k < last; ++k) {
-            T* out = block.get() + k * n;
-            for (Index j = 0; j < n; ++j) out[j] = row[k] && place[j] >= 0 ? row[k][place[j] % rows_] : T(0);
-        }
-    });
-    q.block = block.get();
+    gather_block(row);
+    q.block = block_.get();
+    q.stride = n;
     q.curvature = curvature.data();
     q.ridge = ridge.data();
     q.gradient = gradient.data();
@@ -185,6 +250,9 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
     q.beta = beta.data();
     q.lower = lower.data();
     q.upper = upper.data();
+    q.segments = sums_ == 2 ? 2 : 1;
+    q.segment_end[0] = segment_end_[0];
+    q.segment_end[1] = segment_end_[1];
     q.tolerance = tolerance;
     q.max_steps = max_steps;
     const PairOutcome outcome = adatron::loops<T>().solve_pairs(q);
@@ -193,8 +261,8 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
     std::vector<double> change;
     std::vector<const T*> changed;
     for (Index k = 0; k < n; ++k) {
-        if (place[k] < 0 || beta[k] == before[k]) continue;
-        beta_[place[k]] = beta[k];
+        if (place_[k] < 0 || beta[k] == before[k]) continue;
+        beta_[place_[k]] = beta[k];
         change.push_back(beta[k] - before[k]);
         changed.push_back(row[k]);
     }
@@ -206,9 +274,17 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
 }
 
 template <class T>
+void Decomposition<T>::forget_working_set() {
+    in_working_.assign(beta_.size(), 0);
+    entered_.assign(beta_.size(), 0);
+    working_.clear();
+    place_.clear();
+}
+
+template <class T>
 void Decomposition<T>::write(double* beta) const {
     const auto& active = gram_.active();
-    for (Index v = 0; v < Index(beta_.size()); ++v) beta[v / rows_ * problem_rows_ + active[v % rows_]] = beta_[v];
+    for (Index v = 0; v < Index(beta_.size()); ++v) beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
 }
 
 template <class T>
@@ -220,7 +296,8 @@ std::vector<double> Decomposition<T>::slack() const {
         double distance = infinity;
         if (may_grow) distance = std::min(distance, r.bottom - ascent_[v]);
         if (may_shrink) distance = std::min(distance, ascent_[v] - r.top);
-        result[v % rows_] = std::min(result[v % rows_], distance);
+        double& row = result[row_of(v)];
+        row = std::min(row, distance);
     }
     return result;
 }
@@ -239,9 +316,7 @@ void Decomposition<T>::restrict_to(const std::vector<Index>& positions) {
     compact(group_, copies);
     compact(product_, 1);
     rows_ = fewer;
-    in_working_.assign(copies * fewer, 0);
-    entered_.assign(copies * fewer, 0);
-    working_.clear();
+    forget_working_set();
     gram_.activate(active.data(), fewer);
 }
 

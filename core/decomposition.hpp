@@ -48,8 +48,11 @@ private:
     };
     void load(const Problem& problem, const double* beta, const double* product);
     void extremes();
-    void gather_block();
-    double ascent(Index v) const { return -(product_[v % rows_] + linear_[v] + ridge_[v] * beta_[v]); }
+    void choose();
+    void lay_out();
+    void gather_block(const std::vector<const T*>& row);
+    void forget_working_set();
+    Index row_of(Index v) const { return v < rows_ ? v : v - rows_; }
 
     Gram<T>& gram_;
     int sums_, working_size_;
@@ -63,9 +66,13 @@ private:
     Index problem_rows_;
 
     std::vector<Index> working_, working_rows_;  // variables (active numbering), kernel rows (the problem's numbering)
+    std::vector<Index> place_;                   // position in the block -> variable, or padding, or phantom
+    int segment_end_[2] = {0, 0};
+    std::vector<std::uint8_t> fresh_;            // position whose kernel values are not in the block yet
     std::vector<std::int8_t> in_working_;
     std::vector<std::uint32_t> entered_;
-    Buffer<T> block_;
+    Buffer<T> block_;  // kernel values of the working set, kept from round to round to spare the system
+    Index block_size_ = 0;
 };
 
 }  // namespace adatron

@@ -12,6 +12,7 @@ namespace adatron {
 namespace {
 
 constexpr Index smallest_cache = 16;  // rows; a working set needs two, and panels like company
+constexpr std::size_t released_grace = 2000;  // rows that stay a while after release: some do come back
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -70,6 +71,8 @@ void Gram<T>::open_cache() {
     slot_of_.assign(count(), -1);
     owner_.assign(capacity_, -1);
     last_use_.assign(capacity_, 0);
+    released_.assign(capacity_, 0);
+    released_slots_.clear();
     used_ = 0;
 }
 
@@ -101,6 +104,7 @@ void Gram<T>::activate(const Index* index, Index count) {
     capacity_ = std::min<Index>(this->count(), Index(bytes / row_bytes()));
     owner_.resize(capacity_, -1);
     last_use_.resize(capacity_, 0);
+    released_.resize(capacity_, 0);
 }
 
 template <class T>
@@ -111,14 +115,34 @@ std::vector<Index> Gram<T>::missing(const Index* index, Index count) const {
     return result;
 }
 
-// Slots for rows that are not cached: fresh ones first, then those unused for longest.
+template <class T>
+void Gram<T>::release(const Index* index, Index count) {
+    for (Index k = 0; k < count; ++k) {
+        const Index s = slot_of_[index[k]];
+        if (s < 0 || released_[s]) continue;
+        released_[s] = 1;
+        released_slots_.push_back(s);
+    }
+}
+
+// Slots for rows that are not cached: released ones first, then fresh ones, then those unused for longest.
 template <class T>
 void Gram<T>::claim(const Index* index, Index count, std::vector<T*>& out) {
     std::vector<Index> slots;
+    const std::size_t grace = used_ < capacity_ ? released_grace : 0;
+    while (released_slots_.size() > grace && Index(slots.size()) < count) {
+        const Index s = released_slots_.front();
+        released_slots_.pop_front();
+        if (!released_[s]) continue;
+        released_[s] = 0;
+        last_use_[s] = clock_;
+        slots.push_back(s);
+    }
+    const Index taken = used_;
     while (used_ < capacity_ && Index(slots.size()) < count) slots.push_back(used_++);
     const Index more = count - Index(slots.size());
     if (more > 0) {
-        std::vector<Index> oldest(used_ - Index(slots.size()));
+        std::vector<Index> oldest(taken);
         std::iota(oldest.begin(), oldest.end(), Index(0));
         std::nth_element(oldest.begin(), oldest.begin() + (more - 1), oldest.end(),
                          [&](Index a, Index b) { return last_use_[a] < last_use_[b]; });
@@ -167,11 +191,14 @@ template <class T>
 Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
     ++clock_;
     for (Index k = 0; k < count; ++k)
-        if (slot_of_[index[k]] >= 0) last_use_[slot_of_[index[k]]] = clock_;
+        if (const Index s = slot_of_[index[k]]; s >= 0) {
+            last_use_[s] = clock_;
+            released_[s] = 0;
+        }
     const std::vector<Index> wanted = missing(index, count);
     // batches of about ten milliseconds, so that the clock is looked at often enough
     const double work = double(active_count()) * (points_ ? points_->features() + 16 : 4);
-    const Index batch = std::clamp<Index>(Index(5e8 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
+    const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
     const double deadline = now() + seconds;
     std::vector<T*> out;
     for (Index k = 0; k < Index(wanted.size()); k += batch) {

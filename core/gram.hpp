@@ -4,6 +4,7 @@
 // compacted where they lie, and when it changes otherwise they are dropped.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -39,6 +40,8 @@ public:
 
     // Computes the missing ones of these rows (at most capacity() of them), for about `seconds` at most.
     Fetched fetch(const Index* index, Index count, double seconds);
+    // These rows are not likely to be wanted again: their memory is used before memory never touched.
+    void release(const Index* index, Index count);
     const T* row(Index i) const { return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]); }
 
     // out += K[index, :]^T weight over ALL columns, cached rows used where they cover them.
@@ -66,6 +69,8 @@ private:
     Index stride_ = 0, capacity_ = 0;
     std::vector<Index> slot_of_, owner_;   // row -> slot, slot -> row; -1 for none
     std::vector<std::uint64_t> last_use_;  // of a slot
+    std::vector<std::uint8_t> released_;   // of a slot
+    std::deque<Index> released_slots_;     // the longest released first; those used again since are passed over
     std::uint64_t clock_ = 0;
     Index used_ = 0;  // slots handed out so far
     Index rows_computed_ = 0;

@@ -80,6 +80,9 @@ struct Loops {
     void (*fill)(const Epilogue&, const Strips<T>&, const Panels<T>&, T* const* out);
     void (*fill_sparse)(const Epilogue&, const T* table, const T* norms, int rows,
                         const SparseColumns<T>&, T* const* out);
+    // Squared norms of the panels' points, summed in the order of `fill`'s dot products: a point's distance to itself,
+    // and to its duplicates, comes out as zero and not as rounding.
+    void (*norms)(const Panels<T>&, T* out);
     // out[j] += sum over r of weight[r] * row[r][j], j in [first, last), summed in float64
     void (*add_rows)(const double* weight, const T* const* row, int rows, Index first, Index last, double* out);
     PairOutcome (*solve_pairs)(PairProblem<T>&);

@@ -118,10 +118,13 @@ PairOutcome solve_pairs(PairProblem<T>& q) {
         q.beta[j] = step >= room_j ? q.lower[j] : q.beta[j] - step;
         mark(q, i);
         mark(q, j);
+        const T before_i = q.gradient[i], before_j = q.gradient[j];
         q.gradient[i] += T(step) * q.ridge[i];
         q.gradient[j] -= T(step) * q.ridge[j];
         for (int k = 0; k < q.segments; ++k)
             extremes[k] = sweep<T, true>(q, begin[k], q.segment_end[k], row_i, row_j, T(step));
         ++outcome.steps;
+        // steps too small for this precision would go on for ever
+        if (q.gradient[i] == before_i && q.gradient[j] == before_j && !flat) return outcome;
     }
 }

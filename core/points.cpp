@@ -37,17 +37,13 @@ Points<T> Points<T>::pack(const S* x, Index count, int features, Index row_strid
     p.norms_ = allocate<T>(columns);
     T* values = p.values_.get();
     T* norms = p.norms_.get();
-    parallel(columns, lanes, threads, [=](Index first, Index last) {
+    parallel(columns, lanes, threads, [&](Index first, Index last) {
         for (Index i = first; i < last; ++i) {
             T* target = values + i / lanes * lanes * features + i % lanes;
-            double norm = 0;
-            for (int k = 0; k < features; ++k) {
-                const T v = i < count ? T(double(x[i * row_stride + k]) - (center ? center[k] : 0.0)) : T(0);
-                target[k * lanes] = v;
-                norm += double(v) * double(v);
-            }
-            norms[i] = T(norm);
+            for (int k = 0; k < features; ++k)
+                target[k * lanes] = i < count ? T(double(x[i * row_stride + k]) - (center ? center[k] : 0.0)) : T(0);
         }
+        p.loops_->norms(p.panels(first, last), norms);
     });
     return p;
 }

@@ -2,11 +2,12 @@
 
 // How many features of each point pass before the sums of a tile are complete; a strip against a panel.
 template <class T, Meeting meeting>
-inline void meet(const T* a, const T* b, int features, Vector<T> (&sum)[ADATRON_STRIP][2]) {
+inline void meet(const T* a, const T* b, int features, Index ahead, Vector<T> (&sum)[ADATRON_STRIP][2]) {
     constexpr int lanes = Traits<T>::lanes;
     for (int r = 0; r < ADATRON_STRIP; ++r) sum[r][0] = sum[r][1] = Vector<T>{};
     for (int k = 0; k < features; ++k, a += ADATRON_STRIP, b += 2 * lanes) {
         const Vector<T> b0 = load(b), b1 = load(b + lanes);
+        __builtin_prefetch(b + ahead);
 #pragma GCC unroll 16
         for (int r = 0; r < ADATRON_STRIP; ++r) {
             if constexpr (meeting == Meeting::dot) {
@@ -108,7 +109,9 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
             const Vector<T> n0 = load(columns.norms + c), n1 = load(columns.norms + c + lanes);
             const bool whole = c + width <= columns.last;
             for (int r = begin; r < end; r += strip) {
-                meet<T, meeting>(rows.values + Index(r) * features, panel, features, sum);
+                // the panel passing first also calls the next one up from memory
+                const Index ahead = r == begin ? Index(width) * features : 0;
+                meet<T, meeting>(rows.values + Index(r) * features, panel, features, ahead, sum);
                 const int valid = end - r < strip ? end - r : strip;
                 for (int s = 0; s < valid; ++s) {
                     const T norm = rows.norms[r + s];
@@ -222,6 +225,22 @@ template <class T>
 void fill_sparse(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
                  T* const* out) {
     choose<T, SparseLoop>(e, table, norms, rows, columns, out);
+}
+
+template <class T>
+void squared_norms(const Panels<T>& columns, T* out) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
+    for (Index c = columns.first; c < columns.last; c += width) {
+        const T* panel = columns.values + c * columns.features;
+        Vector<T> sum[2] = {Vector<T>{}, Vector<T>{}};
+        for (int k = 0; k < columns.features; ++k, panel += width)
+            for (int h = 0; h < 2; ++h) {
+                const Vector<T> x = load(panel + h * lanes);
+                sum[h] += x * x;
+            }
+        store(out + c, sum[0]);
+        store(out + c + lanes, sum[1]);
+    }
 }
 
 // Four rows at a time over a stretch of columns whose sums stay in the first-level cache.

@@ -1,1 +1,23 @@
-"""Support vector machines as one convex problem."""
+"""adatron: support vector machines, every one of them one convex problem.
+
+A kernel and data make its matrix, a solver climbs it, a certificate judges the answer, an estimator dresses it
+for scikit-learn.
+"""
+
+import os
+
+from adatron import _core, kernels, problems
+from adatron.certificates import certificate
+from adatron.estimators import SVC
+from adatron.gram import Gram
+from adatron.solvers import solve
+
+__all__ = ["SVC", "Gram", "certificate", "kernels", "problems", "solve"]
+__version__ = "0.1.0"
+
+if (_wanted := os.environ.get("ADATRON_ISA")) is not None:
+    if _wanted not in (_names := [isa.name for isa in _core.Isa]):
+        raise ImportError(f"ADATRON_ISA={_wanted!r} is unknown: set one of {', '.join(_names)}.")
+    if not _core.isa_supported(_core.Isa[_wanted]):
+        raise ImportError(f"ADATRON_ISA={_wanted!r} is not in this processor: unset it or set 'baseline'.")
+    _core.force_isa(_core.Isa[_wanted])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, isnan
+from math import inf, isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,7 +29,7 @@ def real(
         raise TypeError(f"{name}={value!r} is a {type(value).__name__}: pass {wish}.")
     number = float(value)
     in_range = (above is None or number > above) and (at_least is None or number >= at_least)
-    if isnan(number) or not in_range or not (infinite or isfinite(number)):
+    if not in_range or not (isfinite(number) or (infinite and number == inf)):
         raise ValueError(f"{name}={value!r} is out of range: pass {wish}.")
     return number
 

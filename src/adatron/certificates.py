@@ -73,6 +73,8 @@ def certificate(
         point = _snapped(problem, point, snap)
     coef = problem.fold(point)
     product = np.asarray(gram.product(coef), dtype=np.float64)
+    if not np.isfinite(product).all():
+        raise ValueError("gram has values that are not finite: scale X or use a smaller degree.")
     quadratic = _dot(coef, product)
     objective = 0.5 * quadratic + _dot(0.5 * problem.ridge * point + problem.linear, point)
     g = gradient(problem, product, point)

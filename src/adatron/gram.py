@@ -1,8 +1,14 @@
-"""The Gram matrix on demand: kernel + data + cache, whatever the data is."""
+"""The Gram matrix on demand: kernel + data + cache, whatever the data is.
+
+Dense and sparse points, a matrix computed beforehand and a kernel that is a Python function differ here and
+nowhere above. Work is handed to the core in slices of a few hundredths of a second, so that Ctrl-C and deadlines
+are answered between them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +16,42 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from adatron import _core
-from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Polynomial, Precomputed, Sigmoid
+from adatron._check import Array
+from adatron.kernels import (
+    Exponential,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    Terms,
+)
 from adatron.threads import effective_threads
 
-Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-SLICE_SECONDS = 0.03  # the core comes back at least this often (and a little) for Ctrl-C and deadlines
-SLICE_OPERATIONS = 4e9
+SLICE_SECONDS = 0.03
+SLICE_OPERATIONS = 4e9  # multiply-adds that take about as long
+SAMPLE = 48  # rows on which float32 is compared with float64
+# Distances from dot products lose what norms have too much: beyond this, γ‖x‖² is subtracted coordinate by coordinate
+LARGEST_EXPONENT = 100.0
+FEW_FEATURES = 32  # where differences cost hardly more than dot products, and keep a digit more
+
+
+Pulse = Callable[[], None]  # called between slices; may raise to end the work
+
+
+def _nothing() -> None:
+    pass
 
 
 class Gram:
-    """Rows of the kernel matrix of X, computed when asked for and kept up to a byte limit."""
+    """The kernel matrix of X: rows when asked for, products, the diagonal.
+
+    ``dtype`` is that of kernel values; sums are float64 always. ``cache_bytes`` limits what is kept of the matrix.
+    """
 
     def __init__(
         self,
@@ -32,77 +62,204 @@ class Gram:
         cache_bytes: float = 2e9,
         threads: int | None = None,
     ) -> None:
-        self.kernel = kernel
+        self.kernel = kernel.resolve(X)
         self.X = X
         self.dtype = np.dtype(dtype)
         self.cache_bytes = int(cache_bytes)
         self.threads = effective_threads(threads)
-        self.diagonal: Array = kernel.diag(X)
-        self.size = int(self.diagonal.shape[0])
-        self.evaluate = None
-        double = self.dtype == np.float64
+        self.diagonal: Array = self.kernel.diag(X)
+        self.size = len(self.diagonal)
+        self._known: tuple[Array, Array] | None = None
         options = {"diagonal": self.diagonal, "cache_bytes": self.cache_bytes, "threads": self.threads}
-        make = _core.Gram64 if double else _core.Gram32
-        terms = kernel.terms()
-        if isinstance(kernel, Precomputed):
+        make = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
+        terms = self.kernel.terms()
+        self.by_python = False
+        if isinstance(self.kernel, Precomputed):
             self.core = make.of_matrix(np.ascontiguousarray(X, dtype=self.dtype), **options)
         elif terms is None:
+            self.by_python = True
             self.core = make.of_matrix(None, **options)
-            self.evaluate = kernel
         else:
-            self.points, self.factors = pack(terms, X, self.dtype, self.threads)
-            self.core = make.of_points(self.factors, self.points, **options)
+            points = Packed(X, center=None, dtype=self.dtype, threads=self.threads, terms=terms)
+            self.core = make.of_points(points.native(terms), points.core, **options)
 
     @property
     def shape(self) -> tuple[int, int]:
         """As of the matrix."""
         return self.size, self.size
 
-    def product(self, coef: Array) -> Array:
-        out = np.zeros(self.size)
-        support = np.flatnonzero(coef)
-        for part in slices(support, self.size * (self.features + 16)):
-            self.core.add_product(part, weight=np.ascontiguousarray(coef[part]), out=out)
-        return out
-
     @property
     def features(self) -> int:
-        return int(self.X.shape[1])
+        """How many numbers a kernel value is made of."""
+        return 1 if isinstance(self.kernel, Precomputed) else int(self.X.shape[1])
+
+    def in_float64(self) -> Gram:
+        """The same matrix with float64 values."""
+        options = {"cache_bytes": self.cache_bytes, "threads": self.threads}
+        return Gram(self.kernel, self.X, dtype=np.float64, **options)  # type: ignore[arg-type]
+
+    def activate(self, index: Index | None = None) -> None:
+        """Rows shall cover these columns only (all unless given), until told otherwise."""
+        everything = np.arange(self.size, dtype=np.int64)
+        self.core.activate(everything if index is None else np.ascontiguousarray(index, np.int64))
+
+    def fetch(self, index: Index, pulse: Pulse = _nothing) -> None:
+        """Have these rows in the cache, which must have room for them."""
+        if self.by_python:
+            for part in slices(self.core.missing(index), self.core.active_count * 100):
+                self.core.store(part, self._evaluate(part, self.core.active))
+                pulse()
+        while not self.core.fetch(index, seconds=SLICE_SECONDS):
+            pulse()
+
+    def rows(self, index: Any) -> NDArray[Any]:
+        """K[index] over the active columns."""
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        out = np.empty((len(index), self.core.active_count), dtype=self.dtype)
+        step = max(1, min(self.core.capacity, 1024))
+        for begin in range(0, len(index), step):
+            part = index[begin : begin + step]
+            self.fetch(part)
+            self.core.copy_rows(part, out=out[begin : begin + step])
+        return out
+
+    def product(self, coef: Array, pulse: Pulse = _nothing) -> Array:
+        """K @ coef over all columns, in float64; asking again for the same costs nothing."""
+        if self._known is not None and np.array_equal(self._known[0], coef):
+            return self._known[1]
+        out = np.zeros(self.size)
+        everything = np.arange(self.size, dtype=np.int64)
+        for part in slices(np.flatnonzero(coef), self.size * (self.features + 16)):
+            if self.by_python:
+                out += np.asarray(coef[part] @ self._evaluate(part, everything), dtype=np.float64)
+            else:
+                self.core.add_product(part, weight=np.ascontiguousarray(coef[part]), out=out)
+            pulse()
+        out.setflags(write=False)
+        self._known = (coef.copy(), out)
+        return out
+
+    def rounding(self, coef: Array) -> float:
+        """The largest error of ``product(coef)`` that comes from values in float32, seen on a sample of rows."""
+        if self.dtype == np.float64 or not coef.any():
+            return 0.0
+        sample = np.random.default_rng(0).permutation(self.size)[:SAMPLE]
+        support = np.flatnonzero(coef)
+        if isinstance(self.kernel, Precomputed):
+            exact = np.asarray(self.X[np.ix_(sample, support)], dtype=np.float64) @ coef[support]
+        elif self.by_python:
+            return 0.0  # the function's own precision is all that there is
+        else:
+            exact = expansion(
+                self.kernel, self.X[support], coef[support][None], self.X[sample], dtype=np.float64,
+                threads=self.threads,
+            )[0]
+        return float(np.abs(exact - self.product(coef)[sample]).max())
+
+    def _evaluate(self, index: Index, columns: Index) -> NDArray[Any]:
+        values = self.kernel(self.X[index], self.X[columns])
+        return np.ascontiguousarray(values, dtype=self.dtype)
 
 
-def slices(index: Index, operations: float) -> Iterator[Index]:
-    """Parts of `index` that take the core a few hundredths of a second each."""
+@dataclass
+class Paced:
+    """A Gram matrix whose products are interrupted by ``pulse``."""
+
+    gram: Gram
+    pulse: Pulse
+
+    def product(self, coef: Array) -> Array:
+        """As Gram.product."""
+        return self.gram.product(coef, self.pulse)
+
+
+class Packed:
+    """Points laid out for the core, and how a kernel best meets them."""
+
+    def __init__(
+        self, X: Any, *, center: Array | None, dtype: np.dtype[Any], threads: int, terms: Terms
+    ) -> None:
+        make = _core.Points64 if dtype == np.float64 else _core.Points32
+        distances = all(isinstance(f, Gaussian | Exponential | Laplacian) for _, fs in terms for f in fs)
+        self.sparse = issparse(X)
+        self.center: Array | None = None
+        if self.sparse:
+            X = csr_array(X)
+            self.core = make.sparse(
+                start=X.indptr.astype(np.int64),
+                feature=X.indices.astype(np.int32),
+                value=X.data.astype(np.float64),
+                features=X.shape[1],
+            )
+        else:
+            X = np.ascontiguousarray(X)
+            if X.dtype not in (np.float32, np.float64):
+                X = X.astype(np.float64)
+            if distances:  # a common shift changes no distance and spares cancellation
+                self.center = X.mean(axis=0, dtype=np.float64) if center is None else center
+            self.core = make.dense(X, center=self.center, threads=threads)
+        self.features = int(X.shape[1])
+        self.spread = float(self.core.norms().max(initial=0.0))
+
+    def native(self, terms: Terms) -> list[_core.Term]:
+        """The kernel's normal form for the core."""
+        return [_core.Term(c, [self._factor(f) for f in factors]) for c, factors in terms]
+
+    def _factor(self, kernel: Kernel) -> _core.Factor:
+        match kernel:
+            case Linear():
+                return _core.Factor(_core.Form.linear)
+            case Polynomial(degree=degree, gamma=gamma, coef0=coef0):
+                return _core.Factor(_core.Form.polynomial, gamma=gamma, coef0=coef0, degree=degree)
+            case Sigmoid(gamma=gamma, coef0=coef0):
+                return _core.Factor(_core.Form.sigmoid, gamma=gamma, coef0=coef0)
+            case Gaussian():
+                return _core.Factor(_core.Form.gaussian, gamma=kernel.gamma, meeting=self._meeting(kernel))
+            case Exponential(a=a):
+                return _core.Factor(_core.Form.exponential, gamma=a, meeting=self._meeting(kernel))
+            case Laplacian(gamma=gamma):
+                return _core.Factor(
+                    _core.Form.laplacian, gamma=gamma, meeting=_core.Meeting.absolute_distance
+                )
+        raise TypeError(f"kernel={kernel!r} has no native form: wrap it as Callable(kernel).")
+
+    def _meeting(self, kernel: Kernel) -> _core.Meeting:
+        """Differences where dot products would lose digits (or save nothing); a square root needs them always."""
+        careful = isinstance(kernel, Exponential) or self.features <= FEW_FEATURES
+        if not careful and isinstance(kernel, Gaussian):
+            careful = float(kernel.gamma) * self.spread > LARGEST_EXPONENT
+        # sparse differences are made from norms too: nothing gained
+        return _core.Meeting.squared_distance if careful and not self.sparse else _core.Meeting.dot
+
+
+def expansion(
+    kernel: Kernel, support: Any, coef: Array, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1
+) -> Array:
+    """coef @ kernel(support, X) in float64: one row of values for each row of ``coef``."""
+    out = np.zeros((len(coef), X.shape[0]))
+    terms = kernel.terms()
+    if out.size == 0 or coef.shape[1] == 0:
+        return out
+    index = np.arange(coef.shape[1], dtype=np.int64)
+    if terms is None or isinstance(kernel, Precomputed):
+        out += coef @ kernel(support, X)
+        return out
+    dtype = np.dtype(dtype)
+    columns = Packed(X, center=None, dtype=dtype, threads=threads, terms=terms)
+    rows = Packed(support, center=columns.center, dtype=dtype, threads=threads, terms=terms)
+    columns.spread = max(columns.spread, rows.spread)
+    native = columns.native(terms)
+    for part in slices(index, out.shape[1] * (columns.features + 16)):
+        weight = np.ascontiguousarray(coef[:, part], dtype=np.float64)
+        _core.add_product(
+            native, rows=rows.core, index=part, weight=weight, columns=columns.core, out=out, threads=threads
+        )
+    return out
+
+
+def slices(index: Any, operations: float) -> Iterator[Index]:
+    """Parts of ``index`` that take a few hundredths of a second each, at so many operations an entry."""
+    index = np.ascontiguousarray(index, dtype=np.int64)
     step = max(12, int(SLICE_OPERATIONS / max(operations, 1)) // 12 * 12)
     for begin in range(0, len(index), step):
         yield index[begin : begin + step]
-
-
-def pack(terms: Any, X: Any, dtype: np.dtype[Any], threads: int) -> tuple[Any, list[_core.Term]]:
-    make = _core.Points64 if dtype == np.float64 else _core.Points32
-    if issparse(X):
-        X = csr_array(X)
-        points = make.sparse(
-            start=X.indptr.astype(np.int64),
-            feature=X.indices.astype(np.int32),
-            value=X.data.astype(np.float64),
-            features=X.shape[1],
-        )
-        spread = 0.0
-    else:
-        X = np.ascontiguousarray(X)
-        center = X.mean(axis=0, dtype=np.float64)
-        points = make.dense(X, center=center, threads=threads)
-        spread = 0.0
-    native = []
-    for coefficient, factors in terms:
-        native.append(_core.Term(coefficient, [_factor(f, spread) for f in factors]))
-    return points, native
-
-
-def _factor(kernel: Kernel, spread: float) -> _core.Factor:
-    form = _core.Form
-    match kernel:
-        case Gaussian():
-            return _core.Factor(form.gaussian, gamma=kernel.gamma)
-        case _:
-            return _core.Factor(form.linear)

@@ -57,8 +57,8 @@ class Problem:
         linear = finite_vector("linear", self.linear)
         n = len(linear)
         lower, upper = vector("lower", self.lower, length=n), vector("upper", self.upper, length=n)
-        ridge = finite_vector("ridge", np.broadcast_to(self.ridge, n))
-        group = np.array(np.broadcast_to(self.group, n), dtype=np.int8)
+        ridge = finite_vector("ridge", _for_each(self.ridge, n), length=n)
+        group = finite_vector("group", _for_each(self.group, n), length=n)
         totals = np.array(self.totals, dtype=np.float64)
         if (crossed := lower > upper).any():
             i = int(crossed.argmax())
@@ -69,8 +69,9 @@ class Problem:
             raise ValueError(f"ridge={ridge.min()} is negative: pass values of at least 0.")
         if totals.ndim != 1 or len(totals) > 2 or not np.isfinite(totals).all():
             raise ValueError(f"totals={totals} is unknown: pass a vector of 0, 1 or 2 finite sums.")
-        if group.min() < 0 or group.max() >= max(len(totals), 1):
-            raise ValueError(f"group={group.max()} has no sum: pass groups below len(totals).")
+        if (alone := ~np.isin(group, range(max(len(totals), 1)))).any():
+            i = int(alone.argmax())
+            raise ValueError(f"group[{i}]={group[i]:g} has no sum: pass 0 to len(totals) - 1.")
         if self.doubled and n % 2:
             raise ValueError(f"doubled=True with {n} variables: pass an even number of them.")
         for g, total in enumerate(totals):
@@ -82,7 +83,7 @@ class Problem:
                 )
             totals[g] = np.clip(total, least, most)
         arrays: dict[str, NDArray[Any]] = {"linear": linear, "lower": lower, "upper": upper}
-        arrays |= {"ridge": ridge, "group": group, "totals": totals}
+        arrays |= {"ridge": ridge, "group": group.astype(np.int8), "totals": totals}
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -227,6 +228,11 @@ def nearest_points(y: ArrayLike, *, upper: float = inf) -> Problem:
             f"upper={upper} leaves a hull of {count} rows empty: pass at least {1 / count:.6g}."
         )
     return _two_groups("nearest_points", signs, np.zeros(len(signs)), bound * ones, 1.0)
+
+
+def _for_each(values: ArrayLike, n: int) -> ArrayLike:
+    """One value stands for all n."""
+    return np.full(n, values) if np.size(values) == 1 else values
 
 
 def _two_groups(

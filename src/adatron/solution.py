@@ -39,6 +39,7 @@ class Certificate:
     machine that the coefficients describe; `gap` = (primal - dual) / max(|primal|, |dual|) bounds
     how far they are from optimal. `infeasibility` is how far they lie outside the box or off a sum.
     `rho` is half the difference of the two groups' gradients, and 0 with fewer than two sums.
+    `rounding` is what float32 kernel values may add to the KKT violation, seen on a sample of rows.
     """
 
     objective: float
@@ -49,6 +50,7 @@ class Certificate:
     infeasibility: float
     bias: float
     rho: float
+    rounding: float = 0.0
 
     def __str__(self) -> str:
         return (
@@ -58,7 +60,7 @@ class Certificate:
         )
 
 
-@dataclass
+@dataclass(eq=False)
 class Solution:
     """The coefficients of one problem, with status and certificate.
 

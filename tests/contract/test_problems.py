@@ -575,9 +575,24 @@ GOOD = [1, -1, 1]
         (
             lambda: Problem("x", [0.0], [0.0], [1.0], group=np.array([1])),
             ValueError,
-            "group=1 has no sum",
+            r"group\[0\]=1 has no sum",
+        ),
+        (
+            lambda: Problem("x", *np.zeros((3, 2)), ridge=np.zeros(3)),
+            ValueError,
+            "ridge has 3 values: pass 2",
+        ),
+        (
+            lambda: Problem("x", *np.zeros((3, 2)), group=np.array([0.5, 0])),
+            ValueError,
+            r"group\[0\]=0.5 has no sum",
         ),
         (lambda: Problem("x", [0.0], [0.0], [1.0], doubled=True), ValueError, "doubled=True"),
+        (
+            lambda: certificate(CASES["hinge"], DenseGram(K * np.nan), np.ones(ROWS)),
+            ValueError,
+            "gram has values that are not finite: scale X",
+        ),
         (
             lambda: certificate(CASES["hinge"], GRAM, [0.0]),
             ValueError,

@@ -1,0 +1,78 @@
+"""One protocol, one file an algorithm; `solve` picks one and sees to the arithmetic's precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adatron._check import Array, choice, finite_vector, integer, real
+from adatron.gram import Gram
+from adatron.problems import Problem
+from adatron.solution import Solution, Status
+from adatron.solvers.decomposition import Decomposition
+from adatron.solvers.protocol import Capabilities, Solver, Stop
+from adatron.trace import Trace, Watch
+
+__all__ = ["SOLVERS", "Capabilities", "Decomposition", "Solver", "Stop", "solve"]
+
+SOLVERS: dict[str, Callable[[], Solver]] = {"decomposition": Decomposition}
+
+# Part of the tolerance that float32 kernel values may take up before they become float64.
+ROUNDING_SHARE = 0.25
+FLOAT32_TOL = 1e-5  # below this float32 only makes a start
+
+
+def solve(
+    problem: Problem,
+    gram: Gram,
+    solver: str | Solver = "decomposition",
+    *,
+    start: Array | None = None,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    max_time: float | None = None,
+    progress: Callable[[dict[str, float]], Any] | None = None,
+    trace: bool = False,
+    watch: Watch | None = None,
+) -> Solution:
+    """Solve ``problem`` over ``gram`` until its KKT violation is at most ``tol``.
+
+    Kernel values in float32 are tried as they are; when their rounding, compared with float64 on a sample of rows,
+    takes up too much of ``tol``, or they allow no more progress, the solve goes on from there in float64.
+    """
+    chosen = SOLVERS[choice("solver", solver, list(SOLVERS))]() if isinstance(solver, str) else solver
+    stop = Stop(tol=real("tol", tol, above=0), max_iter=integer("max_iter", max_iter, at_least=-1))
+    if max_time is not None:
+        max_time = real("max_time", max_time, above=0, infinite=True)
+    if watch is None:
+        watch = Watch(max_time=max_time, progress=progress, trace=Trace() if trace else None)
+    _check(problem, gram, chosen, start)
+    single = gram.dtype == np.float32
+    first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
+    solution = chosen.solve(problem, gram, start=start, stop=first, watch=watch)
+    if not single or solution.status not in (Status.CONVERGED, Status.STALLED):
+        return solution
+    rounding = gram.rounding(solution.coef)
+    if solution.converged and first.tol == tol and rounding <= ROUNDING_SHARE * tol:
+        return replace(solution, certificate=replace(solution.certificate, rounding=rounding))
+    if stop.max_iter >= 0:
+        stop = replace(stop, max_iter=max(0, stop.max_iter - solution.n_iter))
+    again = chosen.solve(problem, gram.in_float64(), start=solution.beta, stop=stop, watch=watch)
+    return replace(again, n_iter=solution.n_iter + again.n_iter)
+
+
+def _check(problem: Problem, gram: Gram, solver: Solver, start: Array | None) -> None:
+    if gram.size != problem.rows:
+        raise ValueError(f"gram has {gram.size} rows: pass one with {problem.rows}, as the problem has.")
+    if refusal := solver.accepts.refusal(problem):
+        fit = next(name for name, make in SOLVERS.items() if not make().accepts.refusal(problem))
+        raise ValueError(f"solver={solver.name!r} does not take {refusal}: pass solver={fit!r}.")
+    if start is not None:
+        beta = finite_vector("start", start, length=len(problem))
+        outside = np.maximum(problem.lower - beta, beta - problem.upper).max()
+        off = [abs(beta[members].sum() - total) for members, total in problem.sums]
+        if max([outside, *off]) > 1e-8 * (1 + np.abs(beta).max()):
+            raise ValueError("start breaks the problem's box or sums: pass a feasible point, e.g. problem.start().")

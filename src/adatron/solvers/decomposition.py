@@ -1,0 +1,240 @@
+"""Working-set decomposition, the default solver.
+
+Problem   the one problem, in all its forms: no sum, one sum, two; ridge; any box; each row once or twice.
+Update    round by round: choose the coefficients that violate optimality most (half of the last choice stays),
+          solve the small problem on them two at a time with second-order choice, carry the change over to the
+          gradient (core/decomposition.cpp, core/pair.inl).
+After     Osuna, Freund & Girosi (1997) and Joachims (1999) for decomposition; Platt (1998) and Fan, Chen & Lin
+          (2005) for the pairs.
+Stop      when the certificate, computed afresh from the coefficients, shows a KKT violation of at most ``tol``.
+
+A round costs as many kernel rows as are new in it, and a pass over the rows of what moved, both as long as the
+list of active rows. So it pays to keep that list short where few rows will support the machine:
+
+* **Full**: all rows active. Kernel rows are kept, and the certificate is made from them.
+* **Lean**: climb on a random tenth first, then a third. Then only rows near the margin are active; the others'
+  gradient is made anew, without keeping a kernel value, after each climb.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adatron import _core
+from adatron._check import Array
+from adatron.certificates import bias, certificate, gradient
+from adatron.gram import Gram, Paced
+from adatron.problems import Problem
+from adatron.solution import Certificate, Solution, Status
+from adatron.solvers.protocol import Capabilities, Stop
+from adatron.trace import OutOfTime, StoppedByCaller, Watch
+
+INNER = 0.1  # the small problem is solved to this part of the gap
+SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
+PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before it counts as stalled
+CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
+
+LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
+
+LEAN_ROWS = 16_000  # fewer are all kept active
+LEAN_FEATURES = 128  # more make a row too dear to compute twice
+LEAN_SUPPORT = 0.2  # part of the first sample that supports it
+SAMPLES = (0.1, 0.33)
+SAMPLE_GAP = 0.1  # a sample's own optimum is not worth more
+NEIGHBOURS = 2.0  # active rows for each that violates or is free
+LEAN_GAP = 0.03  # part of the gap that a climb over few rows aims at
+
+
+class _End(Exception):
+    """Leave the climb with this status."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+@dataclass
+class Decomposition:
+    """The engine. ``working_size`` None: by the number of rows."""
+
+    working_size: int | None = None
+    lean: bool | None = None  # None: decided from rows, features and the first sample
+    seed: int = 0  # of the samples
+
+    name = "decomposition"
+    accepts = Capabilities()
+
+    def solve(
+        self,
+        problem: Problem,
+        gram: Gram,
+        *,
+        start: Array | None = None,
+        stop: Stop | None = None,
+        watch: Watch | None = None,
+    ) -> Solution:
+        """Climb until the certificate is content."""
+        run = _Run(self, problem, gram, stop or Stop(), watch or Watch(), start)
+        try:
+            status = run.climb_all()
+        except _End as end:
+            status = end.status
+        except OutOfTime:
+            status = Status.MAX_TIME
+        except (KeyboardInterrupt, StoppedByCaller):
+            status = Status.INTERRUPTED
+        return run.solution(status)
+
+
+class _Run:
+    """One solve: the state that the stages share."""
+
+    def __init__(
+        self,
+        solver: Decomposition,
+        problem: Problem,
+        gram: Gram,
+        stop: Stop,
+        watch: Watch,
+        start: Array | None,
+    ) -> None:
+        self.problem, self.gram, self.stop, self.watch = problem, gram, stop, watch
+        self.solver = solver
+        self.fresh = start is None
+        self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
+        self.steps = self.rounds = 0
+        self.engine: _core.Decomposition32 | _core.Decomposition64 | None = None
+        self.guess = np.zeros(problem.rows)  # the product as the climb knows it: exact on the active rows
+
+    def climb_all(self) -> Status:
+        """Sample if that pays, then climb and judge until the judge is content."""
+        lean = self.sample() if self.fresh else bool(self.solver.lean)
+        while True:
+            verdict = self.judge()
+            if verdict.kkt_violation <= self.stop.tol * CERTAIN:
+                return Status.CONVERGED
+            active = self.near_margin() if lean else None
+            goal = self.stop.tol
+            if active is not None:
+                goal = max(0.9 * goal, LEAN_GAP * verdict.kkt_violation)
+            self.climb(active, goal)
+
+    def sample(self) -> bool:
+        """Climb on samples of growing size; whether few enough rows support the first to go on lean."""
+        m = self.problem.rows
+        lean = self.solver.lean
+        if lean is None:
+            lean = m >= LEAN_ROWS and self.gram.features <= LEAN_FEATURES
+        if not lean or self.beta.any():  # a start that must not be zero has its rows spread over all the data
+            return False
+        order = np.random.default_rng(self.solver.seed).permutation(m)
+        for part in SAMPLES:
+            rows = np.sort(order[: int(part * m)])
+            self.climb(rows, SAMPLE_GAP)
+            support = np.count_nonzero(self.problem.fold(self.beta)) / len(rows)
+            if self.solver.lean is None and support > LEAN_SUPPORT:
+                return False
+        return True
+
+    def judge(self) -> Certificate:
+        """The certificate of where we stand."""
+        return certificate(self.problem, Paced(self.gram, self.watch.check), self.beta)
+
+    def near_margin(self) -> NDArray[np.int64] | None:
+        """Rows that are free, violate, or come next to it; None when that is most of them."""
+        problem, beta, m = self.problem, self.beta, self.problem.rows
+        ascent = -gradient(problem, self.gram.product(problem.fold(beta)), beta)
+        may_grow, may_shrink = beta < problem.upper, beta > problem.lower
+        free = may_grow & may_shrink
+        slack = np.full(len(problem), inf)
+        for group in range(max(1, len(problem.totals))):
+            here = problem.group == group
+            level = float(ascent[free & here].mean()) if (free & here).any() else 0.0
+            grow, shrink = may_grow & here, may_shrink & here
+            slack[grow] = level - ascent[grow]
+            slack[shrink] = np.minimum(slack[shrink], ascent[shrink] - level)
+        slack[free] = -inf
+        nearest = slack.reshape(-1, m).min(axis=0)
+        wanted = int(NEIGHBOURS * np.count_nonzero(nearest < 0)) + 256
+        if wanted > m // 2:
+            return None
+        return np.sort(np.argpartition(nearest, wanted)[:wanted]).astype(np.int64)
+
+    def climb(self, active: NDArray[np.int64] | None, goal: float) -> None:
+        """Rounds over the active rows (all: None) until the gap among them is at most ``goal``."""
+        problem, gram = self.problem, self.gram
+        product = gram.product(problem.fold(self.beta), self.watch.check)
+        self.guess = np.array(product)
+        gram.activate(active)
+        make = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
+        rows = problem.rows if active is None else len(active)
+        size = min(self.solver.working_size or (1024 if rows > 12_000 else 384), len(problem))
+        engine = self.engine = make(
+            gram.core,
+            linear=problem.linear,
+            lower=problem.lower,
+            upper=problem.upper,
+            ridge=problem.ridge,
+            group=problem.group,
+            rows=problem.rows,
+            sums=len(problem.totals),
+            beta=self.beta,
+            product=np.ascontiguousarray(product if active is None else product[active]),
+            working_size=size,
+        )
+        done, best, best_round = self.steps, inf, 0
+        try:
+            while (gap := engine.select()) > goal:
+                self.watch.report(
+                    round=self.rounds + engine.rounds,
+                    steps=done + engine.steps,
+                    gap=gap,
+                    active=rows,
+                    kernel_rows=gram.core.rows_computed,
+                )
+                if gap < best:
+                    best, best_round = gap, engine.rounds
+                if engine.rounds - best_round > PATIENCE[gram.dtype.type]:
+                    raise _End(Status.STALLED)
+                limit = int(min(SLICE_STEPS / size, 200 * size)) + 1
+                if self.stop.max_iter >= 0:
+                    limit = min(limit, self.stop.max_iter - done - engine.steps)
+                    if limit <= 0:
+                        raise _End(Status.MAX_ITER)
+                gram.fetch(engine.working_rows, self.watch.check)
+                inner = 0.5 * goal if size == len(problem) else max(INNER * gap, 0.5 * goal)
+                outcome = engine.advance(tolerance=inner, max_steps=limit)
+                if outcome.unbounded:
+                    raise _End(Status.UNBOUNDED)
+        finally:
+            self.settle()
+
+    def settle(self) -> None:
+        """Take the coefficients over from the core."""
+        if self.engine is not None:
+            self.engine.write(self.beta)
+            self.guess[self.gram.core.active] = self.engine.product
+            self.steps += self.engine.steps
+            self.rounds += self.engine.rounds
+            self.engine = None
+
+    def solution(self, status: Status) -> Solution:
+        """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
+        hurry = Watch(max_time=LAST_MOMENT if status in (Status.MAX_TIME, Status.INTERRUPTED) else None)
+        try:
+            verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)
+        except OutOfTime:
+            g = gradient(self.problem, self.guess, self.beta)
+            verdict = Certificate(nan, inf, nan, inf, inf, nan, *bias(self.problem, g, self.beta))
+        return Solution(
+            beta=self.beta,
+            status=status,
+            certificate=verdict,
+            n_iter=self.steps,
+            seconds=self.watch.seconds,
+            trace=self.watch.trace,
+            rows=self.problem.rows,
+        )

@@ -1,0 +1,64 @@
+"""What every solver is: a name, what it accepts, and `solve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from adatron._check import Array
+from adatron.gram import Gram
+from adatron.problems import Problem
+from adatron.solution import Solution
+from adatron.trace import Watch
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to be content: KKT violation below ``tol``; or at the latest after ``max_iter`` steps (-1: no limit)."""
+
+    tol: float = 1e-3
+    max_iter: int = -1
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a solver can be handed."""
+
+    sums: tuple[int, ...] = (0, 1, 2)
+    infinite_box: bool = True
+    ridge: bool = True
+    doubled: bool = True
+    warm_start: bool = True
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why the problem is not for this solver, or None."""
+        if len(problem.totals) not in self.sums:
+            return f"a problem with {len(problem.totals)} sums"
+        if not self.infinite_box and not np.isfinite([problem.lower, problem.upper]).all():
+            return "a box without end (C=inf, squared hinge)"
+        if not self.ridge and problem.ridge.any():
+            return "a ridge (squared hinge)"
+        if not self.doubled and problem.doubled:
+            return "two coefficients a row (regression)"
+        return None
+
+
+class Solver(Protocol):
+    """An algorithm for the one problem."""
+
+    name: str
+    accepts: Capabilities
+
+    def solve(
+        self,
+        problem: Problem,
+        gram: Gram,
+        *,
+        start: Array | None = None,
+        stop: Stop,
+        watch: Watch | None = None,
+    ) -> Solution:
+        """Climb from ``start``, a feasible point, until ``stop`` or until ``watch`` ends it."""
+        ...
