@@ -101,7 +101,7 @@ void bind_gram(nb::module_& m, const char* name) {
     gram.def(
         "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); },
         "index"_a, Released());
-    gram.def("missing", [](const Gram<T>& g, Vector<Index> index) {
+    gram.def("missing", [](Gram<T>& g, Vector<Index> index) {
         return to_numpy(g.missing(index.data(), Index(index.shape(0))));
     }, "index"_a);
     gram.def("store", [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <stdexcept>
 
 #include "pool.hpp"
 
@@ -108,10 +109,20 @@ void Gram<T>::activate(const Index* index, Index count) {
 }
 
 template <class T>
-std::vector<Index> Gram<T>::missing(const Index* index, Index count) const {
+std::vector<Index> Gram<T>::missing(const Index* index, Index count) {
+    ++clock_;
     std::vector<Index> result;
-    for (Index k = 0; k < count; ++k)
-        if (slot_of_[index[k]] < 0) result.push_back(index[k]);
+    for (Index k = 0; k < count; ++k) {
+        const Index s = slot_of_[index[k]];
+        if (s < 0) {
+            result.push_back(index[k]);
+        } else {
+            last_use_[s] = clock_;
+            released_[s] = 0;
+        }
+    }
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
     return result;
 }
 
@@ -161,7 +172,6 @@ void Gram<T>::claim(const Index* index, Index count, std::vector<T*>& out) {
 
 template <class T>
 void Gram<T>::store(const Index* index, Index count, const T* values) {
-    ++clock_;
     std::vector<T*> out;
     claim(index, count, out);
     for (Index k = 0; k < count; ++k) std::copy_n(values + k * active_count(), active_count(), out[k]);
@@ -189,13 +199,8 @@ void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
 
 template <class T>
 Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
-    ++clock_;
-    for (Index k = 0; k < count; ++k)
-        if (const Index s = slot_of_[index[k]]; s >= 0) {
-            last_use_[s] = clock_;
-            released_[s] = 0;
-        }
     const std::vector<Index> wanted = missing(index, count);
+    if (!wanted.empty() && !points_ && !matrix_) throw std::logic_error("rows of this matrix must be stored first");
     // batches of about ten milliseconds, so that the clock is looked at often enough
     const double work = double(active_count()) * (points_ ? points_->features() + 16 : 4);
     const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;

@@ -35,8 +35,9 @@ public:
     Index rows_computed() const { return rows_computed_; }
 
     void activate(const Index* index, Index count);
-    std::vector<Index> missing(const Index* index, Index count) const;
-    void store(const Index* index, Index count, const T* values);  // count x active_count, row-major
+    // Which of these rows must be computed, each once; those that are there count as used now.
+    std::vector<Index> missing(const Index* index, Index count);
+    void store(const Index* index, Index count, const T* values);  // of missing rows: count x active_count, row-major
 
     // Computes the missing ones of these rows (at most capacity() of them), for about `seconds` at most.
     Fetched fetch(const Index* index, Index count, double seconds);

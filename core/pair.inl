@@ -6,6 +6,10 @@
 // j maximises (g_j − g_i)² / (Q_ii + Q_jj − 2 Q_ij) among those that may shrink; then β_i += t, β_j −= t with the
 // best t that the box allows. Everything is one pass of vectors to choose j and one to update g and choose the next i.
 
+// Curvature below this part of K_ii + K_jj is no curvature.
+template <class T>
+inline constexpr T flatness = T(1e-12);
+
 template <class T>
 struct Best {
     T value;
@@ -66,8 +70,9 @@ inline Best<T> partner(const PairProblem<T>& q, int begin, int end, int i, T top
     Integers<T> best_position{}, position = lane_numbers<T>() + begin;
     for (int k = begin; k < end; k += lanes) {
         const Vector<T> difference = larger(top + load(q.gradient + k) + load(q.down + k), Vector<T>{});
-        const Vector<T> curvature =
-            larger(own + load(q.curvature + k) - T(2) * load(row + k), splat(Traits<T>::tiny_curvature));
+        const Vector<T> both = own + load(q.curvature + k);
+        const Vector<T> least = larger(flatness<T> * both, splat(Traits<T>::smallest));
+        const Vector<T> curvature = larger(both - T(2) * load(row + k), least);
         const Vector<T> gain = difference * difference / curvature;
         const auto better = gain > best;
         best = better ? gain : best;
@@ -102,10 +107,12 @@ PairOutcome solve_pairs(PairProblem<T>& q) {
         const int j = partner(q, begin[s], q.segment_end[s], i, extremes[s].top.value).position;
         const T* row_i = q.block + i * q.stride;
         const T* row_j = q.block + j * q.stride;
-        const double curvature = double(q.curvature[i]) + double(q.curvature[j]) - 2.0 * double(row_i[j]);
+        const double both = double(q.curvature[i]) + double(q.curvature[j]);
+        const double least = both > 0 ? both * double(flatness<T>) : double(Traits<T>::smallest);
+        const double curvature = both - 2.0 * double(row_i[j]);
         const double difference = double(q.gradient[j]) - double(q.gradient[i]);
-        const bool flat = curvature <= double(Traits<T>::tiny_curvature);
-        double step = difference / (flat ? double(Traits<T>::tiny_curvature) : curvature);
+        const bool flat = curvature <= least;
+        double step = difference / (flat ? least : curvature);
         const double room_i = q.upper[i] - q.beta[i], room_j = q.beta[j] - q.lower[j];
         if (flat && room_i == __builtin_huge_val() && room_j == __builtin_huge_val()) {
             outcome.unbounded = true;

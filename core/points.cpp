@@ -69,14 +69,8 @@ Points<T> Points<T>::sparse(const Index* start, const std::int32_t* feature, con
     p.value_.resize(start[count]);
     p.norms_ = allocate<T>(p.padded_columns());
     std::fill_n(p.norms_.get(), p.padded_columns(), T(0));
-    for (Index i = 0; i < count; ++i) {
-        double norm = 0;
-        for (Index k = start[i]; k < start[i + 1]; ++k) {
-            p.value_[k] = T(value[k]);
-            norm += double(p.value_[k]) * double(p.value_[k]);
-        }
-        p.norms_[i] = T(norm);
-    }
+    for (Index k = 0; k < start[count]; ++k) p.value_[k] = T(value[k]);
+    p.loops_->sparse_norms(p.sparse_columns(0, count), p.norms_.get());
     return p;
 }
 

@@ -1,13 +1,15 @@
 // Kernel values, tile by tile: points meet in registers, the formula follows, one store ends it.
 
-// How many features of each point pass before the sums of a tile are complete; a strip against a panel.
+// The sums of a tile, a strip of rows against a panel of columns, feature by feature. `ahead` walks over what the next
+// panel will need (prefetching past the end of memory is harmless).
 template <class T, Meeting meeting>
-inline void meet(const T* a, const T* b, int features, Index ahead, Vector<T> (&sum)[ADATRON_STRIP][2]) {
+inline void meet(const T* a, const T* b, int features, const T* ahead, int stride,
+                 Vector<T> (&sum)[ADATRON_STRIP][2]) {
     constexpr int lanes = Traits<T>::lanes;
     for (int r = 0; r < ADATRON_STRIP; ++r) sum[r][0] = sum[r][1] = Vector<T>{};
-    for (int k = 0; k < features; ++k, a += ADATRON_STRIP, b += 2 * lanes) {
+    for (int k = 0; k < features; ++k, a += ADATRON_STRIP, b += 2 * lanes, ahead += stride) {
         const Vector<T> b0 = load(b), b1 = load(b + lanes);
-        __builtin_prefetch(b + ahead);
+        __builtin_prefetch(ahead, 0, 2);
 #pragma GCC unroll 16
         for (int r = 0; r < ADATRON_STRIP; ++r) {
             if constexpr (meeting == Meeting::dot) {
@@ -60,6 +62,8 @@ struct Formula {
             coef0 = T(2 * log2e * e.factor.coef0);
         } else if (e.factor.form != Form::polynomial) {
             gamma = T(-log2e * e.factor.gamma);
+            // infinite widths of no extent: a point still is one with itself
+            if (gamma < -Traits<T>::largest) gamma = -Traits<T>::largest;
         }
     }
 
@@ -108,10 +112,12 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
             const T* panel = columns.values + c * features;
             const Vector<T> n0 = load(columns.norms + c), n1 = load(columns.norms + c + lanes);
             const bool whole = c + width <= columns.last;
+            const int strips = (end - begin + strip - 1) / strip;
+            const int stride = strips < width ? width / strips : 1;
             for (int r = begin; r < end; r += strip) {
-                // the panel passing first also calls the next one up from memory
-                const Index ahead = r == begin ? Index(width) * features : 0;
-                meet<T, meeting>(rows.values + Index(r) * features, panel, features, ahead, sum);
+                // each strip calls up its share of the next panel from memory
+                const T* ahead = panel + Index(width) * features + Index(r - begin) / strip * stride * features;
+                meet<T, meeting>(rows.values + Index(r) * features, panel, features, ahead, stride, sum);
                 const int valid = end - r < strip ? end - r : strip;
                 for (int s = 0; s < valid; ++s) {
                     const T norm = rows.norms[r + s];
@@ -240,6 +246,15 @@ void squared_norms(const Panels<T>& columns, T* out) {
             }
         store(out + c, sum[0]);
         store(out + c + lanes, sum[1]);
+    }
+}
+
+template <class T>
+void sparse_norms(const SparseColumns<T>& columns, T* out) {
+    for (Index c = columns.first; c < columns.last; ++c) {
+        T sum = 0;
+        for (Index k = columns.start[c]; k < columns.start[c + 1]; ++k) sum += columns.value[k] * columns.value[k];
+        out[c] = sum;
     }
 }
 

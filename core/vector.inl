@@ -18,7 +18,7 @@ struct Traits<float> {
     static constexpr Bits one_exponent = 127;
     static constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
     static constexpr float smallest_power = -126.0f, largest_power = 127.0f;
-    static constexpr float tiny_curvature = 1e-12f;
+    static constexpr float smallest = 1e-35f, largest = 1e37f;
 };
 
 template <>
@@ -33,7 +33,7 @@ struct Traits<double> {
     static constexpr Bits one_exponent = 1023;
     static constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52
     static constexpr double smallest_power = -1022.0, largest_power = 1023.0;
-    static constexpr double tiny_curvature = 1e-12;
+    static constexpr double smallest = 1e-300, largest = 1e300;
 };
 
 template <class T>

@@ -69,6 +69,10 @@ class Gram:
         self.threads = effective_threads(threads)
         self.diagonal: Array = self.kernel.diag(X)
         self.size = len(self.diagonal)
+        if not np.isfinite(self.diagonal).all():
+            raise ValueError(
+                f"kernel={self.kernel!r} gives NaN or infinity on this X: scale the features, or choose another kernel."
+            )
         self._known: tuple[Array, Array] | None = None
         options = {"diagonal": self.diagonal, "cache_bytes": self.cache_bytes, "threads": self.threads}
         make = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
@@ -100,8 +104,7 @@ class Gram:
 
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
-        everything = np.arange(self.size, dtype=np.int64)
-        self.core.activate(everything if index is None else np.ascontiguousarray(index, np.int64))
+        self.core.activate(np.arange(self.size) if index is None else self._checked(index))
 
     def fetch(self, index: Index, pulse: Pulse = _nothing) -> None:
         """Have these rows in the cache, which must have room for them."""
@@ -114,7 +117,7 @@ class Gram:
 
     def rows(self, index: Any) -> NDArray[Any]:
         """K[index] over the active columns."""
-        index = np.ascontiguousarray(index, dtype=np.int64)
+        index = self._checked(index)
         out = np.empty((len(index), self.core.active_count), dtype=self.dtype)
         step = max(1, min(self.core.capacity, 1024))
         for begin in range(0, len(index), step):
@@ -156,8 +159,16 @@ class Gram:
             )[0]
         return float(np.abs(exact - self.product(coef)[sample]).max())
 
+    def _checked(self, index: Any) -> Index:
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        if index.ndim != 1 or len(index) == 0 or index.min() < 0 or index.max() >= self.size:
+            raise ValueError(f"index={index} names no rows: pass numbers from 0 to {self.size - 1}.")
+        return index
+
     def _evaluate(self, index: Index, columns: Index) -> NDArray[Any]:
         values = self.kernel(self.X[index], self.X[columns])
+        if not np.isfinite(values).all():
+            raise ValueError(f"kernel={self.kernel!r} returned NaN or infinity: return finite numbers.")
         return np.ascontiguousarray(values, dtype=self.dtype)
 
 
@@ -185,6 +196,9 @@ class Packed:
         self.center: Array | None = None
         if self.sparse:
             X = csr_array(X)
+            if not X.has_canonical_format:
+                X = X.copy()
+                X.sum_duplicates()
             self.core = make.sparse(
                 start=X.indptr.astype(np.int64),
                 feature=X.indices.astype(np.int32),

@@ -22,6 +22,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {"decomposition": Decomposition}
 
 # Part of the tolerance that float32 kernel values may take up before they become float64.
 ROUNDING_SHARE = 0.25
+FLOAT32_VALUES = 1e30  # no kernel value may be larger: sums of them have to fit too
+UNSURE = (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
 FLOAT32_TOL = 1e-5  # below this float32 only makes a start
 
 
@@ -50,10 +52,12 @@ def solve(
     if watch is None:
         watch = Watch(max_time=max_time, progress=progress, trace=Trace() if trace else None)
     _check(problem, gram, chosen, start)
+    if np.abs(gram.diagonal).max() > FLOAT32_VALUES:
+        gram = gram.in_float64()
     single = gram.dtype == np.float32
     first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
     solution = chosen.solve(problem, gram, start=start, stop=first, watch=watch)
-    if not single or solution.status not in (Status.CONVERGED, Status.STALLED):
+    if not single or solution.status not in UNSURE:
         return solution
     rounding = gram.rounding(solution.coef)
     if solution.converged and first.tol == tol and rounding <= ROUNDING_SHARE * tol:

@@ -35,9 +35,11 @@ from adatron.trace import OutOfTime, StoppedByCaller, Watch
 
 INNER = 0.1  # the small problem is solved to this part of the gap
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
-PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before it counts as stalled
+PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
+IDLE_CLIMBS = 5  # climbs in a row that do not bring the certificate a tenth further: stalled
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 
+TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, that rounding could have made
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 
 LEAN_ROWS = 16_000  # fewer are all kept active
@@ -106,16 +108,22 @@ class _Run:
         self.fresh = start is None
         self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
         self.steps = self.rounds = 0
+        self.endless = not (np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any() or len(problem.totals) == 2)
         self.engine: _core.Decomposition32 | _core.Decomposition64 | None = None
         self.guess = np.zeros(problem.rows)  # the product as the climb knows it: exact on the active rows
 
     def climb_all(self) -> Status:
         """Sample if that pays, then climb and judge until the judge is content."""
         lean = self.sample() if self.fresh else bool(self.solver.lean)
+        best, idle = inf, 0
         while True:
             verdict = self.judge()
             if verdict.kkt_violation <= self.stop.tol * CERTAIN:
                 return Status.CONVERGED
+            idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
+            best = min(best, verdict.kkt_violation)
+            if idle > IDLE_CLIMBS:
+                return Status.STALLED
             active = self.near_margin() if lean else None
             goal = self.stop.tol
             if active is not None:
@@ -171,7 +179,7 @@ class _Run:
         gram.activate(active)
         make = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
         rows = problem.rows if active is None else len(active)
-        size = min(self.solver.working_size or (1024 if rows > 12_000 else 384), len(problem))
+        size = min(self.solver.working_size or (1024 if rows > 12_000 else 512), len(problem))
         engine = self.engine = make(
             gram.core,
             linear=problem.linear,
@@ -198,7 +206,7 @@ class _Run:
                 if gap < best:
                     best, best_round = gap, engine.rounds
                 if engine.rounds - best_round > PATIENCE[gram.dtype.type]:
-                    raise _End(Status.STALLED)
+                    return  # its sums may have drifted: judge afresh
                 limit = int(min(SLICE_STEPS / size, 200 * size)) + 1
                 if self.stop.max_iter >= 0:
                     limit = min(limit, self.stop.max_iter - done - engine.steps)
@@ -207,10 +215,21 @@ class _Run:
                 gram.fetch(engine.working_rows, self.watch.check)
                 inner = 0.5 * goal if size == len(problem) else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
-                if outcome.unbounded:
+                if outcome.unbounded or (self.endless and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise _End(Status.UNBOUNDED)
         finally:
             self.settle()
+
+    def hulls_meet(self, engine: _core.Decomposition32 | _core.Decomposition64) -> bool:
+        """Whether growing coefficients cancel each other: ‖w‖ next to nothing against their sum.
+
+        With a hard margin ‖w‖ / Σ|β| is the distance between two points of the classes' convex hulls, which has a
+        lower bound if they can be separated at all.
+        """
+        engine.write(self.beta)
+        coef = self.problem.fold(self.beta)[self.gram.core.active]
+        extent = np.sqrt(self.gram.diagonal.max()) * np.abs(coef).sum()
+        return bool(coef @ engine.product < TOUCHING * extent**2)
 
     def settle(self) -> None:
         """Take the coefficients over from the core."""

@@ -1,0 +1,136 @@
+"""Pictures of machines; matplotlib is loaded when one is drawn, not before.
+
+Blue and orange stay apart for every kind of colour vision, and colour never speaks alone: the
+classes differ in their markers too, and the boundary and the margin in their lines.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adatron._check import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK, PAPER = "#1B1F23", "#FFFFFF"
+COLOURS = ("#0072B2", "#D55E00")  # of the negative and the positive class
+SHADES = ("#9CC7E4", "#F6F6F4", "#F2BE98")  # from f = -2 over 0 to 2
+MARKERS = ("o", "^")
+SIZES = (30, 38)  # a triangle of the same size looks smaller than a disc
+BANDS = 20  # of the shade
+GRID = 250  # points a side at which the decision value is computed
+ROOM = 0.08  # around the points, as a part of their extent
+
+
+def decision_boundary(machine: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+    """Draw a machine of two features: boundary f = 0, margin f = ±1, points, support vectors.
+
+    The shade is the decision value f, the solid line the boundary, the dashed lines the margin.
+    A support vector on the margin has a bold ring; one past it, whose coefficient is at the bound,
+    a thin dotted ring.
+
+    Parameters
+    ----------
+    machine : a fitted classifier of two classes and two features, such as `adatron.SVC`.
+    X, y : the points to draw and their classes.
+    ax : where to draw; a new figure unless given.
+    """
+    _require_matplotlib()
+    points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(f"X has shape {points.shape}: pass rows of two features.")
+    if len(machine.classes_) != 2:
+        raise ValueError(f"machine has {len(machine.classes_)} classes: pass one of two classes.")
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(layout="constrained")
+    _draw_decision_values(machine, points, ax)
+    for i, label in enumerate(machine.classes_):
+        look = {"c": COLOURS[i], "marker": MARKERS[i], "s": SIZES[i], "edgecolors": PAPER}
+        _scatter(ax, points[labels == label], f"class {label}", linewidths=0.6, zorder=3, **look)
+    support, bound = np.asarray(machine.support_vectors_), at_bound(machine)
+    ring = {"s": 110, "facecolors": "none", "edgecolors": INK, "zorder": 4}
+    _scatter(ax, support[~bound], "support vector, on the margin", linewidths=1.6, **ring)
+    _scatter(
+        ax, support[bound], "support vector, at the bound", linestyles=":", linewidths=1, **ring
+    )
+    return ax
+
+
+def save_decision_boundary(machine: Any, X: Any, y: Any, path: Path) -> None:
+    """Write the picture of `decision_boundary`, with a legend, to a file; no display is needed."""
+    _require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5.2), layout="constrained")
+    ax = decision_boundary(machine, X, y, figure.subplots())
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+    figure.legend(
+        loc="outside lower center", ncols=3, frameon=False, fontsize=8.5, handletextpad=0.5
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+def at_bound(machine: Any) -> NDArray[np.bool_]:
+    """Which support vectors have their coefficient at the bound: those past the margin.
+
+    Optimality makes the two the same for the hinge loss, whatever the weights of classes and rows.
+    The squared hinge has no bound.
+    """
+    coefficients: Array = machine.dual_coef_[0]
+    if getattr(machine, "loss", "hinge") != "hinge":
+        return np.zeros(len(coefficients), dtype=np.bool_)
+    margins = np.sign(coefficients) * machine.decision_function(machine.support_vectors_)
+    return np.asarray(1.0 - margins > machine.tol)
+
+
+def _draw_decision_values(machine: Any, points: Array, ax: Axes) -> None:
+    """Shade, boundary and margin, over the points' extent and a little more."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = ROOM * np.where(high > low, high - low, 1.0)
+    (left, bottom), (right, top) = (low - room).tolist(), (high + room).tolist()
+    across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
+    plane = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    values = machine.decision_function(plane).reshape(GRID, GRID)
+    ax.contourf(
+        across,
+        up,
+        values,
+        levels=np.linspace(-2, 2, BANDS + 1),
+        cmap=LinearSegmentedColormap.from_list("sides", SHADES),
+        extend="both",
+        zorder=0,
+    )
+    ax.contour(
+        across,
+        up,
+        values,
+        levels=[-1, 0, 1],
+        colors=[COLOURS[0], INK, COLOURS[1]],
+        linestyles=["--", "-", "--"],
+        linewidths=[1.2, 1.8, 1.2],
+        zorder=2,
+    )
+    ax.plot([], [], color=INK, linewidth=1.8, label="boundary, f = 0")
+    ax.plot([], [], color=INK, linewidth=1.2, linestyle="--", label="margin, f = ±1")
+
+
+def _scatter(ax: Axes, rows: Array, label: str, **look: Any) -> None:
+    ax.scatter(rows[:, 0], rows[:, 1], label=label, **look)
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Pictures need matplotlib: pip install 'adatron[plot]'.") from error
