@@ -53,13 +53,16 @@ void bind_points(nb::module_& m, const char* name) {
     points.def_static(
         "sparse",
         [](Vector<Index> start, Vector<std::int32_t> feature, Vector<double> value, int features) {
-            return std::make_shared<Points<T>>(Points<T>::sparse(start.data(), feature.data(), value.data(),
-                                                                 Index(start.shape(0)) - 1, features));
+            return std::make_shared<Points<T>>(
+                Points<T>::sparse(start.data(), feature.data(), value.data(), Index(start.shape(0)) - 1, features));
         },
         nb::kw_only(), "start"_a, "feature"_a, "value"_a, "features"_a, Released());
-    points.def("norms", [](const Points<T>& p) {
-        return to_numpy(std::vector<T>(p.panels(0, p.count()).norms, p.panels(0, p.count()).norms + p.count()));
-    }, "Squared norms of the (centred) points.");
+    points.def(
+        "norms",
+        [](const Points<T>& p) {
+            return to_numpy(std::vector<T>(p.panels(0, p.count()).norms, p.panels(0, p.count()).norms + p.count()));
+        },
+        "Squared norms of the (centred) points.");
     points.def_prop_ro("count", &Points<T>::count);
     points.def_prop_ro("features", &Points<T>::features);
     points.def_prop_ro("bytes", &Points<T>::bytes);
@@ -99,14 +102,18 @@ void bind_gram(nb::module_& m, const char* name) {
         },
         "matrix"_a.none(), nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, nb::keep_alive<0, 1>());
     gram.def(
-        "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); },
-        "index"_a, Released());
-    gram.def("missing", [](Gram<T>& g, Vector<Index> index) {
-        return to_numpy(g.missing(index.data(), Index(index.shape(0))));
-    }, "index"_a);
-    gram.def("store", [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {
-        g.store(index.data(), Index(index.shape(0)), values.data());
-    }, "index"_a, "values"_a);
+        "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); }, "index"_a,
+        Released());
+    gram.def(
+        "missing",
+        [](Gram<T>& g, Vector<Index> index) { return to_numpy(g.missing(index.data(), Index(index.shape(0)))); },
+        "index"_a);
+    gram.def(
+        "store",
+        [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {
+            g.store(index.data(), Index(index.shape(0)), values.data());
+        },
+        "index"_a, "values"_a);
     gram.def(
         "fetch",
         [](Gram<T>& g, Vector<Index> index, double seconds) {
@@ -127,6 +134,7 @@ void bind_gram(nb::module_& m, const char* name) {
         },
         "index"_a, nb::kw_only(), "weight"_a, "out"_a, Released());
     gram.def_prop_ro("active", [](const Gram<T>& g) { return to_numpy(g.active()); }, nb::rv_policy::automatic);
+    gram.def("forget", &Gram<T>::forget, "Give the cache's memory back.");
     gram.def_prop_ro("active_count", &Gram<T>::active_count);
     gram.def_prop_ro("capacity", &Gram<T>::capacity);
     gram.def_prop_ro("rows_cached", &Gram<T>::rows_cached);
@@ -143,7 +151,7 @@ void bind_decomposition(nb::module_& m, const char* name) {
         [](D* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
            Vector<double> ridge, Vector<std::int8_t> group, Index rows, int sums, Vector<double> beta,
            Vector<double> product, int working_size) {
-            const Problem problem{linear.data(), lower.data(),          upper.data(), ridge.data(),
+            const Problem problem{linear.data(), lower.data(),           upper.data(), ridge.data(),
                                   group.data(),  Index(linear.shape(0)), rows,         sums};
             new (self) D(problem, gram, beta.data(), product.data(), working_size);
         },

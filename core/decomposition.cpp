@@ -284,7 +284,8 @@ void Decomposition<T>::forget_working_set() {
 template <class T>
 void Decomposition<T>::write(double* beta) const {
     const auto& active = gram_.active();
-    for (Index v = 0; v < Index(beta_.size()); ++v) beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
+    for (Index v = 0; v < Index(beta_.size()); ++v)
+        beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
 }
 
 template <class T>
@@ -292,7 +293,7 @@ std::vector<double> Decomposition<T>::slack() const {
     std::vector<double> result(rows_, infinity);
     for (Index v = 0; v < Index(beta_.size()); ++v) {
         const Range& r = range_[group_[v]];
-        const bool may_grow = beta_[v] < upper_[v], may_shrink = beta_[v] > lower_[v];
+        const bool may_grow = beta_[v]<upper_[v], may_shrink = beta_[v]> lower_[v];
         double distance = infinity;
         if (may_grow) distance = std::min(distance, r.bottom - ascent_[v]);
         if (may_shrink) distance = std::min(distance, ascent_[v] - r.top);

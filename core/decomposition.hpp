@@ -34,7 +34,7 @@ public:
     PairOutcome advance(double tolerance, Index max_steps);
 
     void restrict_to(const std::vector<Index>& positions);  // of active rows; sorted; the Gram is told too
-    void write(double* beta) const;                          // active ones; others are left
+    void write(double* beta) const;                         // active ones; others are left
     const std::vector<double>& product() const { return product_; }
     double gap() const { return gap_; }
     Index steps() const { return steps_; }
@@ -68,7 +68,7 @@ private:
     std::vector<Index> working_, working_rows_;  // variables (active numbering), kernel rows (the problem's numbering)
     std::vector<Index> place_;                   // position in the block -> variable, or padding, or phantom
     int segment_end_[2] = {0, 0};
-    std::vector<std::uint8_t> fresh_;            // position whose kernel values are not in the block yet
+    std::vector<std::uint8_t> fresh_;  // position whose kernel values are not in the block yet
     std::vector<std::int8_t> in_working_;
     std::vector<std::uint32_t> entered_;
     Buffer<T> block_;  // kernel values of the working set, kept from round to round to spare the system

@@ -12,12 +12,10 @@
 namespace adatron {
 namespace {
 
-constexpr Index smallest_cache = 16;  // rows; a working set needs two, and panels like company
+constexpr Index smallest_cache = 16;          // rows; a working set needs two, and panels like company
 constexpr std::size_t released_grace = 2000;  // rows that stay a while after release: some do come back
 
-double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -75,6 +73,11 @@ void Gram<T>::open_cache() {
     released_.assign(capacity_, 0);
     released_slots_.clear();
     used_ = 0;
+}
+
+template <class T>
+void Gram<T>::forget() {
+    open_cache();
 }
 
 template <class T>
@@ -202,7 +205,7 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
     const std::vector<Index> wanted = missing(index, count);
     if (!wanted.empty() && !points_ && !matrix_) throw std::logic_error("rows of this matrix must be stored first");
     // batches of about ten milliseconds, so that the clock is looked at often enough
-    const double work = double(active_count()) * (points_ ? points_->features() + 16 : 4);
+    const double work = double(active_count()) * (points_ ? points_->work() + 16 : 4);
     const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
     const double deadline = now() + seconds;
     std::vector<T*> out;

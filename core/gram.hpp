@@ -35,6 +35,7 @@ public:
     Index rows_computed() const { return rows_computed_; }
 
     void activate(const Index* index, Index count);
+    void forget();  // every cached row, giving its memory back
     // Which of these rows must be computed, each once; those that are there count as used now.
     std::vector<Index> missing(const Index* index, Index count);
     void store(const Index* index, Index count, const T* values);  // of missing rows: count x active_count, row-major

@@ -55,7 +55,7 @@ struct PairProblem {
     const T* curvature;  // diagonal with ridge
     const T* ridge;
     T* gradient;
-    T* up;   // 0 where the coefficient may grow, -inf where it may not
+    T* up;    // 0 where the coefficient may grow, -inf where it may not
     T* down;  // 0 where the coefficient may shrink, -inf where it may not
     double* beta;
     const double* lower;
@@ -78,8 +78,8 @@ struct Loops {
     int strip;
     // out[r] is the place of row r's value at column `first`
     void (*fill)(const Epilogue&, const Strips<T>&, const Panels<T>&, T* const* out);
-    void (*fill_sparse)(const Epilogue&, const T* table, const T* norms, int rows,
-                        const SparseColumns<T>&, T* const* out);
+    void (*fill_sparse)(const Epilogue&, const T* table, const T* norms, int rows, const SparseColumns<T>&,
+                        T* const* out);
     // Squared norms of the panels' points, summed in the order of `fill`'s dot products: a point's distance to itself,
     // and to its duplicates, comes out as zero and not as rounding.
     void (*norms)(const Panels<T>&, T* out);

@@ -92,8 +92,7 @@ Points<T> Points<T>::subset(const Index* index, Index count, int threads) const 
     for (Index i = 0; i < columns; ++i) p.norms_[i] = i < count ? norms_[index[i]] : T(0);
     if (is_sparse()) {
         p.start_.resize(count + 1);
-        for (Index i = 0; i < count; ++i)
-            p.start_[i + 1] = p.start_[i] + (start_[index[i] + 1] - start_[index[i]]);
+        for (Index i = 0; i < count; ++i) p.start_[i + 1] = p.start_[i] + (start_[index[i] + 1] - start_[index[i]]);
         p.feature_.resize(p.start_[count]);
         p.value_.resize(p.start_[count]);
         for (Index i = 0; i < count; ++i) {

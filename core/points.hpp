@@ -25,7 +25,8 @@ class Points {
 public:
     // `center` (may be null) is subtracted: distances do not change and lose less to cancellation.
     static Points dense(const float* x, Index count, int features, Index row_stride, const double* center, int threads);
-    static Points dense(const double* x, Index count, int features, Index row_stride, const double* center, int threads);
+    static Points dense(const double* x, Index count, int features, Index row_stride, const double* center,
+                        int threads);
     static Points sparse(const Index* start, const std::int32_t* feature, const double* value, Index count,
                          int features);
 
@@ -34,12 +35,12 @@ public:
     bool is_sparse() const { return !start_.empty(); }
     const Loops<T>& loops() const { return *loops_; }
     std::size_t bytes() const;
+    // multiply-adds that a kernel value takes, on average
+    double work() const { return is_sparse() ? double(value_.size()) / double(count_) : double(features_); }
 
     Points subset(const Index* index, Index count, int threads) const;
 
-    Panels<T> panels(Index first, Index last) const {
-        return {values_.get(), norms_.get(), features_, first, last};
-    }
+    Panels<T> panels(Index first, Index last) const { return {values_.get(), norms_.get(), features_, first, last}; }
     SparseColumns<T> sparse_columns(Index first, Index last) const {
         return {start_.data(), feature_.data(), value_.data(), norms_.get(), first, last};
     }

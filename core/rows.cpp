@@ -129,15 +129,16 @@ void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* in
                 for (int r = 0; r < batches[b].count(); ++r) out_rows[r] = values.get() + r * stretch;
                 fill_kernel(kernel, batches[b], columns, begin, end, out_rows.data());
                 for (int k = 0; k < outputs; ++k)
-                    columns.loops().add_rows(weight + k * count + Index(b) * group, out_rows.data(),
-                                             batches[b].count(), 0, end - begin, out + k * m + begin);
+                    columns.loops().add_rows(weight + k * count + Index(b) * group, out_rows.data(), batches[b].count(),
+                                             0, end - begin, out + k * m + begin);
             }
     });
 }
 
-#define ADATRON_FOR(T)                                                                                                \
-    template void kernel_rows<T>(const Kernel&, const Points<T>&, const Index*, int, const Points<T>&, T* const*, int); \
-    template void kernel_product<T>(const Kernel&, const Points<T>&, const Index*, Index, const double*, int,          \
+#define ADATRON_FOR(T)                                                                                            \
+    template void kernel_rows<T>(const Kernel&, const Points<T>&, const Index*, int, const Points<T>&, T* const*, \
+                                 int);                                                                            \
+    template void kernel_product<T>(const Kernel&, const Points<T>&, const Index*, Index, const double*, int,     \
                                     const Points<T>&, double*, int);
 ADATRON_FOR(float)
 ADATRON_FOR(double)

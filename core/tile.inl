@@ -3,8 +3,7 @@
 // The sums of a tile, a strip of rows against a panel of columns, feature by feature. `ahead` walks over what the next
 // panel will need (prefetching past the end of memory is harmless).
 template <class T, Meeting meeting>
-inline void meet(const T* a, const T* b, int features, const T* ahead, int stride,
-                 Vector<T> (&sum)[ADATRON_STRIP][2]) {
+inline void meet(const T* a, const T* b, int features, const T* ahead, int stride, Vector<T> (&sum)[ADATRON_STRIP][2]) {
     constexpr int lanes = Traits<T>::lanes;
     for (int r = 0; r < ADATRON_STRIP; ++r) sum[r][0] = sum[r][1] = Vector<T>{};
     for (int k = 0; k < features; ++k, a += ADATRON_STRIP, b += 2 * lanes, ahead += stride) {
@@ -145,8 +144,8 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
 // Sparse columns against up to 2 * lanes rows that were spread into a table, feature by feature: each stored
 // value of a column brings two vector operations, whatever the rows hold.
 template <class T, Form form, Meeting meeting>
-void fill_sparse_as(const Epilogue& e, const T* table, const T* norms, int rows,
-                    const SparseColumns<T>& columns, T* const* out) {
+void fill_sparse_as(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
+                    T* const* out) {
     constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
     const Formula<T> formula(e);
     const Vector<T> row_norm[2] = {load(norms), load(norms + lanes)};
@@ -216,8 +215,8 @@ struct DenseLoop {
 
 template <class T, Form form, Meeting meeting>
 struct SparseLoop {
-    static void run(const Epilogue& e, const T* table, const T* norms, int rows,
-                    const SparseColumns<T>& columns, T* const* out) {
+    static void run(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
+                    T* const* out) {
         fill_sparse_as<T, form, meeting>(e, table, norms, rows, columns, out);
     }
 };
@@ -264,9 +263,7 @@ void add_rows(const double* weight, const T* const* row, int rows, Index first, 
     using Narrow = typename Traits<T>::Narrow;
     constexpr int lanes = Traits<double>::lanes;
     constexpr Index stretch = 1024;
-    auto wide = [](const T* p) {
-        return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Vector<double>);
-    };
+    auto wide = [](const T* p) { return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Vector<double>); };
     for (Index begin = first; begin < last; begin += stretch) {
         const Index end = begin + stretch < last ? begin + stretch : last;
         int r = 0;
@@ -275,8 +272,8 @@ void add_rows(const double* weight, const T* const* row, int rows, Index first, 
             const double w0 = weight[r], w1 = weight[r + 1], w2 = weight[r + 2], w3 = weight[r + 3];
             Index j = begin;
             for (; j + lanes <= end; j += lanes) {
-                const Vector<double> sum = (w0 * wide(r0 + j) + w1 * wide(r1 + j)) +
-                                           (w2 * wide(r2 + j) + w3 * wide(r3 + j));
+                const Vector<double> sum =
+                    (w0 * wide(r0 + j) + w1 * wide(r1 + j)) + (w2 * wide(r2 + j) + w3 * wide(r3 + j));
                 store(out + j, load(out + j) + sum);
             }
             for (; j < end; ++j) out[j] += (w0 * r0[j] + w1 * r1[j]) + (w2 * r2[j] + w3 * r3[j]);

@@ -75,7 +75,7 @@ class Gram:
             )
         self._known: tuple[Array, Array] | None = None
         options = {"diagonal": self.diagonal, "cache_bytes": self.cache_bytes, "threads": self.threads}
-        make = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
+        make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
         terms = self.kernel.terms()
         self.by_python = False
         if isinstance(self.kernel, Precomputed):
@@ -93,14 +93,16 @@ class Gram:
         return self.size, self.size
 
     @property
-    def features(self) -> int:
-        """How many numbers a kernel value is made of."""
-        return 1 if isinstance(self.kernel, Precomputed) else int(self.X.shape[1])
+    def work(self) -> float:
+        """How many multiply-adds a kernel value takes, on average."""
+        if isinstance(self.kernel, Precomputed):
+            return 1.0
+        return len(csr_array(self.X).data) / self.size if issparse(self.X) else float(self.X.shape[1])
 
     def in_float64(self) -> Gram:
-        """The same matrix with float64 values."""
-        options = {"cache_bytes": self.cache_bytes, "threads": self.threads}
-        return Gram(self.kernel, self.X, dtype=np.float64, **options)  # type: ignore[arg-type]
+        """The same matrix with float64 values; rows cached here are given up."""
+        self.core.forget()
+        return Gram(self.kernel, self.X, dtype=np.float64, cache_bytes=self.cache_bytes, threads=self.threads)
 
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
@@ -132,7 +134,7 @@ class Gram:
             return self._known[1]
         out = np.zeros(self.size)
         everything = np.arange(self.size, dtype=np.int64)
-        for part in slices(np.flatnonzero(coef), self.size * (self.features + 16)):
+        for part in slices(np.flatnonzero(coef), self.size * (self.work + 16)):
             if self.by_python:
                 out += np.asarray(coef[part] @ self._evaluate(part, everything), dtype=np.float64)
             else:
@@ -159,8 +161,8 @@ class Gram:
             )[0]
         return float(np.abs(exact - self.product(coef)[sample]).max())
 
-    def _checked(self, index: Any) -> Index:
-        index = np.ascontiguousarray(index, dtype=np.int64)
+    def _checked(self, wanted: Any) -> Index:
+        index: Index = np.ascontiguousarray(wanted, dtype=np.int64)
         if index.ndim != 1 or len(index) == 0 or index.min() < 0 or index.max() >= self.size:
             raise ValueError(f"index={index} names no rows: pass numbers from 0 to {self.size - 1}.")
         return index
@@ -190,7 +192,7 @@ class Packed:
     def __init__(
         self, X: Any, *, center: Array | None, dtype: np.dtype[Any], threads: int, terms: Terms
     ) -> None:
-        make = _core.Points64 if dtype == np.float64 else _core.Points32
+        make: Any = _core.Points64 if dtype == np.float64 else _core.Points32
         distances = all(isinstance(f, Gaussian | Exponential | Laplacian) for _, fs in terms for f in fs)
         self.sparse = issparse(X)
         self.center: Array | None = None
@@ -223,17 +225,17 @@ class Packed:
         match kernel:
             case Linear():
                 return _core.Factor(_core.Form.linear)
-            case Polynomial(degree=degree, gamma=gamma, coef0=coef0):
-                return _core.Factor(_core.Form.polynomial, gamma=gamma, coef0=coef0, degree=degree)
-            case Sigmoid(gamma=gamma, coef0=coef0):
-                return _core.Factor(_core.Form.sigmoid, gamma=gamma, coef0=coef0)
+            case Polynomial(degree=degree, gamma=float(gamma), coef0=coef0):
+                return _core.Factor(_core.Form.polynomial, gamma=float(gamma), coef0=coef0, degree=degree)
+            case Sigmoid(gamma=float(gamma), coef0=coef0):
+                return _core.Factor(_core.Form.sigmoid, gamma=float(gamma), coef0=coef0)
             case Gaussian():
-                return _core.Factor(_core.Form.gaussian, gamma=kernel.gamma, meeting=self._meeting(kernel))
+                return _core.Factor(_core.Form.gaussian, gamma=float(kernel.gamma), meeting=self._meeting(kernel))
             case Exponential(a=a):
-                return _core.Factor(_core.Form.exponential, gamma=a, meeting=self._meeting(kernel))
-            case Laplacian(gamma=gamma):
+                return _core.Factor(_core.Form.exponential, gamma=float(a), meeting=self._meeting(kernel))
+            case Laplacian(gamma=float(gamma)):
                 return _core.Factor(
-                    _core.Form.laplacian, gamma=gamma, meeting=_core.Meeting.absolute_distance
+                    _core.Form.laplacian, gamma=float(gamma), meeting=_core.Meeting.absolute_distance
                 )
         raise TypeError(f"kernel={kernel!r} has no native form: wrap it as Callable(kernel).")
 

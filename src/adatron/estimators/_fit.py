@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +14,7 @@ from adatron._check import choice, integer, real
 from adatron.gram import Gram
 from adatron.kernels import Constant, Kernel, Precomputed, resolve_kernel
 from adatron.model import Model
-from adatron.problems import Problem
+from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, solve
 from adatron.trace import Trace, Watch
@@ -34,7 +34,7 @@ class Settings:
     cache_bytes: float
     max_iter: int
     max_time: float | None
-    bias: str
+    bias: Bias
     augment: float
     solver: Solver
     n_jobs: int | None
@@ -61,7 +61,7 @@ class Settings:
             cache_bytes=real("cache_size", estimator.cache_size, above=0) * 1e6,
             max_iter=integer("max_iter", estimator.max_iter, at_least=-1),
             max_time=None if limit is None else real("max_time", limit, above=0, infinite=True),
-            bias=choice("bias", estimator.bias, BIASES),
+            bias=cast(Bias, choice("bias", estimator.bias, BIASES)),
             augment=real("augment", estimator.augment, above=0),
             solver=solver,
             n_jobs=jobs,
@@ -82,10 +82,11 @@ def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitt
     """Solve one problem over the kernel matrix of X."""
     kernel = settings.kernel.resolve(X)
     augment = settings.augment**2 if settings.bias == "augmented" else 0.0
+    trained_on, trained_kernel = X, kernel
     if augment and isinstance(kernel, Precomputed):
-        trained_on, trained_kernel = X + augment, kernel
-    else:
-        trained_on, trained_kernel = X, kernel + Constant(augment) if augment else kernel
+        trained_on = X + augment
+    elif augment:
+        trained_kernel = kernel + Constant(augment)
     small = problem.rows <= SMALL or settings.tol < FLOAT64_TOL
     dtype = np.float64 if small else np.float32
     gram = Gram(

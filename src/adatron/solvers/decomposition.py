@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, th
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 
 LEAN_ROWS = 16_000  # fewer are all kept active
-LEAN_FEATURES = 128  # more make a row too dear to compute twice
+LEAN_WORK = 128  # more multiply-adds a value make a row too dear to compute twice
 LEAN_SUPPORT = 0.2  # part of the first sample that supports it
 SAMPLES = (0.1, 0.33)
 SAMPLE_GAP = 0.1  # a sample's own optimum is not worth more
@@ -108,8 +109,9 @@ class _Run:
         self.fresh = start is None
         self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
         self.steps = self.rounds = 0
-        self.endless = not (np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any() or len(problem.totals) == 2)
-        self.engine: _core.Decomposition32 | _core.Decomposition64 | None = None
+        closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
+        self.endless = not (closed or len(problem.totals) == 2)
+        self.engine: Any = None  # the core's climb, while one is under way
         self.guess = np.zeros(problem.rows)  # the product as the climb knows it: exact on the active rows
 
     def climb_all(self) -> Status:
@@ -135,7 +137,7 @@ class _Run:
         m = self.problem.rows
         lean = self.solver.lean
         if lean is None:
-            lean = m >= LEAN_ROWS and self.gram.features <= LEAN_FEATURES
+            lean = m >= LEAN_ROWS and self.gram.work <= LEAN_WORK
         if not lean or self.beta.any():  # a start that must not be zero has its rows spread over all the data
             return False
         order = np.random.default_rng(self.solver.seed).permutation(m)
@@ -177,7 +179,7 @@ class _Run:
         product = gram.product(problem.fold(self.beta), self.watch.check)
         self.guess = np.array(product)
         gram.activate(active)
-        make = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
+        make: Any = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
         rows = problem.rows if active is None else len(active)
         size = min(self.solver.working_size or (1024 if rows > 12_000 else 512), len(problem))
         engine = self.engine = make(
@@ -220,7 +222,7 @@ class _Run:
         finally:
             self.settle()
 
-    def hulls_meet(self, engine: _core.Decomposition32 | _core.Decomposition64) -> bool:
+    def hulls_meet(self, engine: Any) -> bool:
         """Whether growing coefficients cancel each other: ‖w‖ next to nothing against their sum.
 
         With a hard margin ‖w‖ / Σ|β| is the distance between two points of the classes' convex hulls, which has a

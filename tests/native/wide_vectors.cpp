@@ -1,0 +1,164 @@
+// The loops at 64-byte vectors and 12-row strips against the baseline's, on any processor: the compiler splits the
+// vectors into what the machine has. What remains untested without AVX-512 is the instruction selection alone.
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "loops.hpp"
+
+namespace adatron {
+namespace baseline {
+template <class T>
+Loops<T> table();
+}
+namespace avx512 {
+template <class T>
+Loops<T> table();
+}
+}  // namespace adatron
+
+using namespace adatron;
+
+namespace {
+
+int failures = 0;
+
+void expect_close(const char* what, double a, double b, double tolerance) {
+    if (std::abs(a - b) <= tolerance * (1 + std::abs(b))) return;
+    if (++failures < 10) std::printf("%s: %.17g is not %.17g\n", what, a, b);
+}
+
+template <class T>
+struct Data {
+    int rows, columns, features;
+    std::vector<T> x, y;
+
+    std::vector<T> strips(int strip) const {
+        std::vector<T> out(std::size_t(rows + strip) * features);
+        for (int r = 0; r < rows; ++r)
+            for (int k = 0; k < features; ++k)
+                out[r / strip * strip * features + k * strip + r % strip] = x[r * features + k];
+        return out;
+    }
+    std::vector<T> panels(int lanes) const {
+        std::vector<T> out(std::size_t(columns + lanes) * features);
+        for (int c = 0; c < columns; ++c)
+            for (int k = 0; k < features; ++k)
+                out[c / lanes * lanes * features + k * lanes + c % lanes] = y[c * features + k];
+        return out;
+    }
+};
+
+template <class T>
+std::vector<T> filled(const Loops<T>& loops, const Data<T>& data, const Epilogue& e) {
+    const auto strips = data.strips(loops.strip), panels = data.panels(loops.lanes);
+    std::vector<T> row_norms(data.rows + loops.strip), column_norms(data.columns + loops.lanes);
+    for (int r = 0; r < data.rows; ++r)
+        for (int k = 0; k < data.features; ++k)
+            row_norms[r] += data.x[r * data.features + k] * data.x[r * data.features + k];
+    loops.norms({panels.data(), nullptr, data.features, 0, data.columns}, column_norms.data());
+    std::vector<T> out(std::size_t(data.rows) * data.columns, T(0.5));
+    std::vector<T*> where(data.rows);
+    for (int r = 0; r < data.rows; ++r) where[r] = out.data() + std::size_t(r) * data.columns;
+    loops.fill(e, {strips.data(), row_norms.data(), data.rows},
+               {panels.data(), column_norms.data(), data.features, 0, data.columns}, where.data());
+    return out;
+}
+
+template <class T>
+void compare_fills(const Loops<T>& narrow, const Loops<T>& wide, double tolerance) {
+    std::mt19937 random(1);
+    std::normal_distribution<double> normal(0, 0.5);
+    for (int rows : {1, 5, 12, 13, 29})
+        for (int columns : {1, 16, 31, 70})
+            for (int features : {1, 3, 40}) {
+                Data<T> data{rows, columns, features, {}, {}};
+                for (int i = 0; i < rows * features; ++i) data.x.push_back(T(normal(random)));
+                for (int i = 0; i < columns * features; ++i) data.y.push_back(T(normal(random)));
+                for (Form form : {Form::linear, Form::polynomial, Form::gaussian, Form::exponential, Form::laplacian,
+                                  Form::sigmoid})
+                    for (bool multiply : {false, true}) {
+                        Epilogue e{{form, 0.3, 0.2, 3, Meeting::dot}, 1.5, 0.25, multiply};
+                        if (form == Form::exponential) e.factor.meeting = Meeting::squared_distance;
+                        const auto a = filled(wide, data, e), b = filled(narrow, data, e);
+                        for (std::size_t i = 0; i < a.size(); ++i) expect_close("fill", a[i], b[i], tolerance);
+                    }
+            }
+}
+
+template <class T>
+double solved(const Loops<T>& loops, int n, std::vector<double>& beta) {
+    const int padded = (n + loops.lanes - 1) / loops.lanes * loops.lanes;
+    std::mt19937 random(2);
+    std::normal_distribution<double> normal;
+    std::vector<double> point(n * 3);
+    for (double& p : point) p = normal(random);
+    std::vector<T> block(std::size_t(padded) * padded), curvature(padded), ridge(padded), gradient(padded),
+        up(padded, -INFINITY), down(padded, -INFINITY);
+    std::vector<double> lower(padded), upper(padded);
+    beta.assign(padded, 0.0);
+    for (int i = 0; i < n; ++i) {
+        const double label = i % 2 ? 1 : -1;
+        for (int j = 0; j < n; ++j) {
+            double d = 0;
+            for (int k = 0; k < 3; ++k)
+                d += (point[i * 3 + k] - point[j * 3 + k]) * (point[i * 3 + k] - point[j * 3 + k]);
+            block[std::size_t(i) * padded + j] = T(std::exp(-0.5 * d));
+        }
+        curvature[i] = 1;
+        gradient[i] = T(-label);
+        lower[i] = label > 0 ? 0 : -2;
+        upper[i] = label > 0 ? 2 : 0;
+        up[i] = label > 0 ? T(0) : T(-INFINITY);
+        down[i] = label > 0 ? T(-INFINITY) : T(0);
+    }
+    PairProblem<T> q{block.data(),
+                     padded,
+                     curvature.data(),
+                     ridge.data(),
+                     gradient.data(),
+                     up.data(),
+                     down.data(),
+                     beta.data(),
+                     lower.data(),
+                     upper.data(),
+                     1,
+                     {padded, 0},
+                     1e-4,
+                     1000000};
+    loops.solve_pairs(q);
+    double objective = 0;
+    for (int i = 0; i < n; ++i) {
+        objective -= (i % 2 ? 1 : -1) * beta[i];
+        for (int j = 0; j < n; ++j) objective += 0.5 * beta[i] * beta[j] * double(block[std::size_t(i) * padded + j]);
+    }
+    return objective;
+}
+
+template <class T>
+void compare(double tolerance) {
+    const auto narrow = baseline::table<T>(), wide = avx512::table<T>();
+    compare_fills(narrow, wide, tolerance);
+    for (int n : {2, 15, 16, 17, 33, 100}) {
+        std::vector<double> a, b;
+        expect_close("solve_pairs", solved(wide, n, a), solved(narrow, n, b), 1e-6);
+    }
+    std::vector<double> weight{1.5, -2, 0.5, 3, -1}, a(100, 1.0), b(100, 1.0);
+    std::vector<T> values(500);
+    for (int i = 0; i < 500; ++i) values[i] = T(std::sin(i));
+    const T* rows[5];
+    for (int r = 0; r < 5; ++r) rows[r] = values.data() + 100 * r;
+    wide.add_rows(weight.data(), rows, 5, 3, 97, a.data());
+    narrow.add_rows(weight.data(), rows, 5, 3, 97, b.data());
+    for (int i = 0; i < 100; ++i) expect_close("add_rows", a[i], b[i], 1e-12);
+}
+
+}  // namespace
+
+int main() {
+    compare<float>(2e-5);
+    compare<double>(1e-13);
+    std::printf("%d differences\n", failures);
+    return failures != 0;
+}
