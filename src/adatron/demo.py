@@ -27,9 +27,7 @@ PICTURE = Path("out/demo.png")
 def breast_cancer() -> None:
     """Train a machine on measurements of cell nuclei and test it on rows it has not seen."""
     data = load_breast_cancer()
-    X, X_test, y, y_test = train_test_split(
-        data.data, data.target, test_size=0.3, stratify=data.target, random_state=0
-    )
+    X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=0.3, stratify=data.target, random_state=0)
     scaler = StandardScaler().fit(X)
     X, X_test = scaler.transform(X), scaler.transform(X_test)
     kernel = Gaussian(sigma=np.sqrt(X.shape[1] / 2))  # what gamma="scale" means for scaled features

@@ -62,9 +62,12 @@ class Gram:
         cache_bytes: float = 2e9,
         threads: int | None = None,
     ) -> None:
+        self.X: Any = X if issparse(X) else np.asarray(X)
+        X = self.X
         self.kernel = kernel.resolve(X)
-        self.X = X
         self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype={self.dtype} is unknown: pass float32 or float64.")
         self.cache_bytes = int(cache_bytes)
         self.threads = effective_threads(threads)
         self.diagonal: Array = self.kernel.diag(X)
@@ -97,7 +100,7 @@ class Gram:
         """How many multiply-adds a kernel value takes, on average."""
         if isinstance(self.kernel, Precomputed):
             return 1.0
-        return len(csr_array(self.X).data) / self.size if issparse(self.X) else float(self.X.shape[1])
+        return float(self.X.size) / self.size  # of a sparse matrix, what is stored
 
     def in_float64(self) -> Gram:
         """The same matrix with float64 values; rows cached here are given up."""
@@ -106,7 +109,10 @@ class Gram:
 
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
-        self.core.activate(np.arange(self.size) if index is None else self._checked(index))
+        columns = np.arange(self.size) if index is None else self._checked(index)
+        if len(np.unique(columns)) < len(columns):
+            raise ValueError(f"index={columns} repeats a column: pass each once.")
+        self.core.activate(columns)
 
     def fetch(self, index: Index, pulse: Pulse = _nothing) -> None:
         """Have these rows in the cache, which must have room for them."""

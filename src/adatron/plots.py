@@ -57,9 +57,7 @@ def decision_boundary(machine: Any, X: Any, y: Any, ax: Axes | None = None) -> A
     support, bound = np.asarray(machine.support_vectors_), at_bound(machine)
     ring = {"s": 110, "facecolors": "none", "edgecolors": INK, "zorder": 4}
     _scatter(ax, support[~bound], "support vector, on the margin", linewidths=1.6, **ring)
-    _scatter(
-        ax, support[bound], "support vector, at the bound", linestyles=":", linewidths=1, **ring
-    )
+    _scatter(ax, support[bound], "support vector, at the bound", linestyles=":", linewidths=1, **ring)
     return ax
 
 
@@ -72,9 +70,7 @@ def save_decision_boundary(machine: Any, X: Any, y: Any, path: Path) -> None:
     ax = decision_boundary(machine, X, y, figure.subplots())
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-    figure.legend(
-        loc="outside lower center", ncols=3, frameon=False, fontsize=8.5, handletextpad=0.5
-    )
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5, handletextpad=0.5)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

@@ -40,6 +40,11 @@ class Settings:
     n_jobs: int | None
     verbose: bool
 
+    @property
+    def precomputed(self) -> bool:
+        """Whether X is the kernel matrix itself."""
+        return isinstance(self.kernel, Precomputed)
+
     @classmethod
     def of(cls, estimator: Any) -> Settings:
         """Read them from an estimator; ``fit`` leaves the estimator's own as they are."""
@@ -50,7 +55,7 @@ class Settings:
             solver.seed = 0 if seed is None else int(np.random.default_rng(seed).integers(2**31))
             solver.lean = None if estimator.shrinking else False
         jobs = estimator.n_jobs
-        if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-1)) == 0:
+        if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-(2**31))) == 0:
             raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
         limit = estimator.max_time
         return cls(
@@ -83,7 +88,7 @@ def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitt
     kernel = settings.kernel.resolve(X)
     augment = settings.augment**2 if settings.bias == "augmented" else 0.0
     trained_on, trained_kernel = X, kernel
-    if augment and isinstance(kernel, Precomputed):
+    if augment and settings.precomputed:
         trained_on = X + augment
     elif augment:
         trained_kernel = kernel + Constant(augment)
@@ -98,7 +103,7 @@ def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitt
     coef = solution.coef
     support = np.flatnonzero(coef)
     bias = solution.certificate.bias + augment * coef.sum()
-    rows = support if isinstance(kernel, Precomputed) else X[support]
+    rows = support if settings.precomputed else X[support]
     model = Model(kernel, rows, coef[support][None], np.array([bias]), np.dtype(dtype))
     return Fitted(solution, model, support)
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from adatron import problems
 from adatron._check import Array, choice, finite_vector, real
 from adatron.estimators._fit import Settings, fit_task, warn_unless_converged, watch_for
+from adatron.kernels import Precomputed
 from adatron.solution import Status
 
 LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
@@ -118,10 +119,11 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         watch = watch_for(settings, type(self).__name__)
         C = real("C", self.C, above=0, infinite=True)
         constructor = LOSSES[choice("loss", self.loss, list(LOSSES))]
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=False
-        )
-        self._check_square(X)
+        X, y = validate_data(self, X, y, **self._accepted())
+        if settings.precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
+            )
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) != 2:
@@ -135,7 +137,7 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model = fitted.model
         self.classes_ = classes
         self.support_ = fitted.support[by_class].astype(np.int32)
-        self.support_vectors_ = X[self.support_] if self.kernel != "precomputed" else np.empty((0, 0))
+        self.support_vectors_ = np.empty((0, 0)) if settings.precomputed else X[self.support_]
         self.dual_coef_ = fitted.model.coef[:, by_class]
         self.intercept_ = fitted.model.bias
         self.n_support_ = np.bincount(labels[self.support_], minlength=2).astype(np.int32)
@@ -155,10 +157,7 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """The signed distance from the boundary, in units where the margin is 1; positive for ``classes_[1]``."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False,
-            accept_large_sparse=False,
-        )
+        X = validate_data(self, X, reset=False, **self._accepted())
         return self._model.decision(X, self.n_jobs)[:, 0]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -174,11 +173,16 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._model.weights
 
-    def _check_square(self, X: Any) -> None:
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
-            )
+    def _precomputed(self) -> bool:
+        return self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+
+    def _accepted(self) -> dict[str, Any]:
+        return {
+            "accept_sparse": False if self._precomputed() else "csr",
+            "accept_large_sparse": False,
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+        }
 
     def _weights(self, classes: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> Array:
         scale = compute_class_weight(self.class_weight, classes=classes, y=y)
@@ -187,13 +191,18 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"class_weight={self.class_weight!r} is negative: pass weights of at least 0.")
         if sample_weight is None:
             return weight
-        given = finite_vector("sample_weight", np.broadcast_to(sample_weight, np.shape(y)), length=len(y))
+        if np.ndim(sample_weight) == 0:
+            sample_weight = np.full(len(y), sample_weight)
+        given = finite_vector("sample_weight", sample_weight, length=len(y))
+        if (given < 0).any() or not given.any():
+            span = f"{given.min():g} to {given.max():g}"
+            raise ValueError(f"sample_weight runs from {span}: pass weights of at least 0, and not only 0.")
         return weight * given
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = not self._precomputed()
+        tags.input_tags.pairwise = self._precomputed()
         tags.classifier_tags.multi_class = False
         return tags
 

@@ -1,0 +1,267 @@
+"""The native core of adatron."""
+
+from collections.abc import Sequence
+import enum
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+class Isa(enum.Enum):
+    """Instruction sets that the hot loops are compiled for."""
+
+    baseline = 0
+
+    avx2 = 1
+
+    avx512 = 2
+
+def current_isa() -> Isa: ...
+
+def isa_supported(isa: Isa) -> bool: ...
+
+def force_isa(isa: Isa) -> None: ...
+
+class Form(enum.Enum):
+    linear = 0
+
+    polynomial = 1
+
+    gaussian = 2
+
+    exponential = 3
+
+    laplacian = 4
+
+    sigmoid = 5
+
+class Meeting(enum.Enum):
+    dot = 0
+
+    squared_distance = 1
+
+    absolute_distance = 2
+
+class Factor:
+    def __init__(self, form: Form, *, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1, meeting: Meeting = Meeting.dot) -> None: ...
+
+class Term:
+    def __init__(self, coefficient: float, factors: Sequence[Factor]) -> None: ...
+
+class PairOutcome:
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def unbounded(self) -> bool: ...
+
+class Points32:
+    """Data points packed for the kernel loops."""
+
+    @overload
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, threads: int) -> Points32: ...
+
+    @overload
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, threads: int) -> Points32: ...
+
+    @staticmethod
+    def sparse(*, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: int) -> Points32: ...
+
+    def norms(self) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """Squared norms of the (centred) points."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def features(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+class Points64:
+    """Data points packed for the kernel loops."""
+
+    @overload
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, threads: int) -> Points64: ...
+
+    @overload
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, threads: int) -> Points64: ...
+
+    @staticmethod
+    def sparse(*, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: int) -> Points64: ...
+
+    def norms(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Squared norms of the (centred) points."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def features(self) -> int: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+@overload
+def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points32, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+@overload
+def add_product(kernel: Sequence[Term], *, rows: Points64, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points64, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
+    """out += weight @ kernel(rows[index], columns), in float64."""
+
+class Gram32:
+    """Kernel rows over the active columns, cached."""
+
+    @staticmethod
+    def of_points(kernel: Sequence[Term], points: Points32, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
+
+    @staticmethod
+    def of_matrix(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
+
+    def activate(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def missing(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def store(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def fetch(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, seconds: float) -> bool:
+        """True when every row is there."""
+
+    def copy_rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+    def add_product(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    @property
+    def active(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def forget(self) -> None:
+        """Give the cache's memory back."""
+
+    @property
+    def active_count(self) -> int: ...
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def rows_cached(self) -> int: ...
+
+    @property
+    def rows_computed(self) -> int: ...
+
+    @property
+    def cached_bytes(self) -> int: ...
+
+class Gram64:
+    """Kernel rows over the active columns, cached."""
+
+    @staticmethod
+    def of_points(kernel: Sequence[Term], points: Points64, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
+
+    @staticmethod
+    def of_matrix(matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
+
+    def activate(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def missing(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def store(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def fetch(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, seconds: float) -> bool:
+        """True when every row is there."""
+
+    def copy_rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+    def add_product(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    @property
+    def active(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def forget(self) -> None:
+        """Give the cache's memory back."""
+
+    @property
+    def active_count(self) -> int: ...
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def rows_cached(self) -> int: ...
+
+    @property
+    def rows_computed(self) -> int: ...
+
+    @property
+    def cached_bytes(self) -> int: ...
+
+class Decomposition32:
+    """Working-set decomposition over a Gram's active rows."""
+
+    def __init__(self, gram: Gram32, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, sums: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], working_size: int) -> None: ...
+
+    def select(self) -> float:
+        """Choose the working set; returns the gap among the active."""
+
+    @property
+    def working_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
+
+    def restrict_to(self, positions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def slack(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+class Decomposition64:
+    """Working-set decomposition over a Gram's active rows."""
+
+    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, sums: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], working_size: int) -> None: ...
+
+    def select(self) -> float:
+        """Choose the working set; returns the gap among the active."""
+
+    @property
+    def working_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
+
+    def restrict_to(self, positions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    def slack(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
