@@ -10,6 +10,7 @@ namespace adatron {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double cached_bonus = 1.2;         // a violator whose row is at hand counts for so much more
 constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
 struct Candidate {
@@ -112,8 +113,9 @@ void Decomposition<T>::choose() {
         const Index v = k + offset < n ? k + offset : k + offset - n;
         if (in_working_[v]) continue;
         const Range& r = range_[group_[v]];
-        if (beta_[v] < upper_[v] && ascent_[v] > r.bottom) grow.push_back({ascent_[v] - r.bottom, v});
-        if (beta_[v] > lower_[v] && ascent_[v] < r.top) shrink.push_back({r.top - ascent_[v], v});
+        const double worth = gram_.row(active[row_of(v)]) ? cached_bonus : 1.0;
+        if (beta_[v] < upper_[v] && ascent_[v] > r.bottom) grow.push_back({worth * (ascent_[v] - r.bottom), v});
+        if (beta_[v] > lower_[v] && ascent_[v] < r.top) shrink.push_back({worth * (r.top - ascent_[v]), v});
     }
     const Index wanted = size - Index(kept.size());
     keep_best(grow, wanted);

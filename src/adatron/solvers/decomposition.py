@@ -34,7 +34,7 @@ from adatron.solution import Certificate, Solution, Status
 from adatron.solvers.protocol import Capabilities, Stop
 from adatron.trace import OutOfTime, StoppedByCaller, Watch
 
-INNER = 0.1  # the small problem is solved to this part of the gap
+INNER = 0.07  # the small problem is solved to this part of the gap
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
 IDLE_CLIMBS = 5  # climbs in a row that do not bring the certificate a tenth further: stalled
@@ -44,7 +44,7 @@ TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, th
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 
 LEAN_ROWS = 16_000  # fewer are all kept active
-LEAN_WORK = 128  # more multiply-adds a value make a row too dear to compute twice
+LEAN_WORK = 64  # more multiply-adds a value make a row too dear to compute twice
 LEAN_SUPPORT = 0.2  # part of the first sample that supports it
 SAMPLES = (0.1, 0.33)
 SAMPLE_GAP = 0.1  # a sample's own optimum is not worth more

@@ -1,0 +1,119 @@
+# make demo | test | lint | bench | clean
+#
+# Everything happens in .venv, which the first target makes. Python files are used where they lie;
+# what is compiled, or named in pyproject.toml, is built and installed again when it has changed.
+
+PYTHON ?= python3
+ARGS   ?=
+export CXX
+
+VENV   := .venv
+DONE   := $(VENV)/done
+IN     := $(VENV)/bin
+PIP    := $(IN)/python -m pip -qq --disable-pip-version-check --no-input
+NATIVE := CMakeLists.txt $(wildcard core/* bindings/*)
+TIDY   := $(wildcard core/* bindings/* tests/native/*.cpp)
+STUB   := src/adatron/_core.pyi
+RUFF   := --quiet --config 'extend-exclude = ["$(STUB)"]'
+
+.PHONY: help demo test lint format stub bench clean FORCE
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make demo    train two machines, print their certificates, draw one: out/demo.png'
+	@echo 'make test    the tests and the examples in the docstrings; ARGS="-k kernels" picks some'
+	@echo 'make lint    ruff, mypy and clang-format; make format puts the layout right'
+	@echo "make stub    write the native module's type stub from what is built"
+	@echo 'make bench   against other libraries; ARGS="--quick" for small data'
+	@echo 'make clean   remove what was made here'
+
+demo: $(DONE)/built $(DONE)/plot
+	@$(IN)/python -m adatron.demo $(ARGS)
+
+test: $(DONE)/built $(DONE)/test
+	@$(IN)/python -m pytest --doctest-modules src tests $(ARGS)
+
+# All the checks are made, whichever fails.
+lint: $(DONE)/built $(DONE)/plot $(DONE)/lint
+	@failed=; \
+	check() { name=$$1; shift; echo "$$name"; "$$@" || failed="$$failed, $$name"; }; \
+	check 'ruff check' $(IN)/ruff check $(RUFF) .; \
+	check 'ruff format' $(IN)/ruff format $(RUFF) --diff .; \
+	check 'mypy' $(IN)/python -m mypy; \
+	check 'clang-format' $(IN)/clang-format --dry-run -Werror $(TIDY); \
+	[ -z "$$failed" ] || { echo "lint: failed$${failed#,}" >&2; exit 1; }
+
+format: $(DONE)/built $(DONE)/lint
+	@$(IN)/ruff format $(RUFF) .
+	@$(IN)/clang-format -i $(TIDY)
+
+# What mypy and editors know of the native module; to be made anew when bindings/ changes its interface.
+stub: $(DONE)/built
+	@$(IN)/python -m nanobind.stubgen --quiet -m adatron._core -o $(STUB)
+
+bench: $(DONE)/built $(DONE)/bench
+	@$(IN)/python -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment ------------------------------------------------------------------------------
+
+need = $(1) >/dev/null 2>&1 || { echo "adatron needs $(2)" >&2; exit 1; }
+compiles_cxx20 = echo 'int main() {}' | $(CXX) -std=c++20 -x c++ -fsyntax-only -
+compiler = a C++20 compiler, g++ 10 or newer (apt install g++; dnf install gcc-c++): '$(CXX)' is none. CXX=... names another.
+
+# The list of requirements under a key of pyproject.toml, a line each.
+listed = $(IN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
+
+# An editable install knows its folder by its full name: in a moved or copied one it is made anew.
+ifneq ($(shell cat $(VENV)/home 2>/dev/null),$(CURDIR))
+$(VENV)/home: FORCE
+endif
+
+$(VENV)/home:
+	@$(call need,command -v $(PYTHON),Python 3.11 or newer: '$(PYTHON)' is not found. PYTHON=... names another.)
+	@$(call need,$(PYTHON) -c 'import sys; sys.exit(sys.hexversion < 0x30b0000)',Python 3.11 or newer: '$(PYTHON)' is $$($(PYTHON) -V 2>&1). PYTHON=... names another.)
+	@$(call need,$(PYTHON) -c 'import ensurepip; import venv',Python's venv module (apt install python3-venv).)
+	@$(call need,$(PYTHON) -c 'import os; import sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")',Python's headers (apt install python3-dev; dnf install python3-devel).)
+	@$(call need,$(compiles_cxx20),$(compiler))
+	@echo 'making $(VENV)'
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir $(DONE)
+	@printf '%s' '$(CURDIR)' >$@
+
+# What builds the package stays installed beside it, so that a rebuild compiles only what changed;
+# scikit-build-core itself says whether it wants a newer cmake or ninja than the system's.
+$(DONE)/tools: pyproject.toml $(VENV)/home
+	@echo 'installing the build tools'
+	@$(call listed,["build-system"]["requires"]) >$@.txt
+	@$(PIP) install -r $@.txt
+	@$(IN)/python -c 'import scikit_build_core.build as b; print(*b.get_requires_for_build_editable({}), sep="\n")' >$@.txt
+	@$(PIP) install -r $@.txt
+	@touch $@
+
+$(DONE)/built: pyproject.toml $(NATIVE) $(DONE)/tools
+	@$(call need,$(compiles_cxx20),$(compiler))
+	@echo 'building adatron'
+	@$(PIP) install --no-build-isolation --config-settings=build-dir=$(VENV)/build --editable .
+	@touch $@
+
+$(DONE)/plot $(DONE)/test $(DONE)/lint: $(DONE)/%: pyproject.toml | $(DONE)/built
+	@echo 'installing what $* needs'
+	@$(call listed,["project"]["optional-dependencies"]["$*"]) >$@.txt
+	@$(PIP) install -r $@.txt
+	@touch $@
+
+# Not every contender exists for every machine, and none may replace the packages adatron runs on.
+$(DONE)/bench: pyproject.toml | $(DONE)/built
+	@echo 'installing the contenders'
+	@$(call listed,["project"]["optional-dependencies"]["bench"]) >$@.txt
+	@$(PIP) freeze --exclude-editable >$@.keep
+	@while read -r name; do \
+		$(PIP) install --prefer-binary --constraint $@.keep "$$name" </dev/null || \
+		echo "$$name cannot be installed here: the benchmark goes without it"; \
+	done <$@.txt
+	@touch $@
