@@ -14,7 +14,6 @@ PIP    := $(IN)/python -m pip -qq --disable-pip-version-check --no-input
 NATIVE := CMakeLists.txt $(wildcard core/* bindings/*)
 TIDY   := $(wildcard core/* bindings/* tests/native/*.cpp)
 STUB   := src/adatron/_core.pyi
-RUFF   := --quiet --config 'extend-exclude = ["$(STUB)"]'
 
 .PHONY: help demo test lint format stub bench clean FORCE
 .NOTPARALLEL:
@@ -38,14 +37,14 @@ test: $(DONE)/built $(DONE)/test
 lint: $(DONE)/built $(DONE)/plot $(DONE)/lint
 	@failed=; \
 	check() { name=$$1; shift; echo "$$name"; "$$@" || failed="$$failed, $$name"; }; \
-	check 'ruff check' $(IN)/ruff check $(RUFF) .; \
-	check 'ruff format' $(IN)/ruff format $(RUFF) --diff .; \
+	check 'ruff check' $(IN)/ruff check --quiet .; \
+	check 'ruff format' $(IN)/ruff format --quiet --diff .; \
 	check 'mypy' $(IN)/python -m mypy; \
 	check 'clang-format' $(IN)/clang-format --dry-run -Werror $(TIDY); \
 	[ -z "$$failed" ] || { echo "lint: failed$${failed#,}" >&2; exit 1; }
 
 format: $(DONE)/built $(DONE)/lint
-	@$(IN)/ruff format $(RUFF) .
+	@$(IN)/ruff format --quiet .
 	@$(IN)/clang-format -i $(TIDY)
 
 # What mypy and editors know of the native module; to be made anew when bindings/ changes its interface.

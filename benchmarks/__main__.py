@@ -13,7 +13,7 @@ from pathlib import Path
 from . import limit, report
 from .contenders import CONTENDERS
 from .datasets import PROBLEMS
-from .machine import machine, versions
+from .machine import OtherLoad, machine, versions
 from .run import Outcome, Settings, Task, compete
 from .summary import Entry, compare, problem_entry, skipped_entry
 
@@ -45,7 +45,10 @@ def run(options: argparse.Namespace) -> Entry:
         repeat=options.repeat or (1 if options.quick else Settings.repeat),
         quick=options.quick,
     )
+    others = OtherLoad()
     rates = limit.measure(settings.threads)
+    measured = {"sgemm_gflops": rates.flops / 1e9, "write_gb": rates.bytes / 1e9}
+    measured["disturbance"] = others.cores()
     entries: dict[str, Entry] = {}
     absent: dict[str, Outcome] = {}
     for names in [options.only] if settings.quick else [[name] for name in options.only]:
@@ -56,16 +59,14 @@ def run(options: argparse.Namespace) -> Entry:
             found = outcomes[task.problem.name]
             absent |= {name: outcome for name, outcome in found.items() if not outcome.importable}
             ordered = {name: found.get(name, absent.get(name)) for name in options.contenders}
-            entries[task.problem.name] = problem_entry(
-                task, ordered, settings, rates, options.reference
-            )
+            entries[task.problem.name] = problem_entry(task, ordered, settings, rates, options.reference)
     ordered_entries = [entries[name] for name in options.only]
     return {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
         "settings": asdict(settings),
-        "rates": {"sgemm_gflops": rates.flops / 1e9, "write_gb": rates.bytes / 1e9},
+        "rates": measured,
         "problems": ordered_entries,
         "comparison": compare(ordered_entries, options.reference),
     }

@@ -65,9 +65,7 @@ def synthetic(rows: int, features: int, informative: int, redundant: int) -> Cal
     def source() -> Data:
         from sklearn.datasets import make_classification
 
-        return make_classification(
-            rows, features, n_informative=informative, n_redundant=redundant, random_state=0
-        )
+        return make_classification(rows, features, n_informative=informative, n_redundant=redundant, random_state=0)
 
     return source
 

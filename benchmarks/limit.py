@@ -55,9 +55,7 @@ def measure(threads: int, tries: int = 8) -> Rates:
         )
 
 
-def fastest(
-    pool: ThreadPoolExecutor, task: Callable[[int], None], threads: int, tries: int
-) -> float:
+def fastest(pool: ThreadPoolExecutor, task: Callable[[int], None], threads: int, tries: int) -> float:
     """Least seconds in which all threads finish the task."""
     best = np.inf
     for _ in range(tries):

@@ -1,4 +1,4 @@
-"""Facts that a figure needs beside it: the machine and the versions."""
+"""Facts that a figure needs beside it: the machine, the versions, and who else was at work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import perf_counter
 
+DISTURBED = 0.1
 PACKAGES = (
     "adatron",
     "numpy",
@@ -53,3 +55,26 @@ def versions() -> dict[str, str | None]:
         except PackageNotFoundError:
             found[package] = None
     return found
+
+
+class OtherLoad:
+    """How many cores other processes have kept busy since it was made; 0 where unknown."""
+
+    def __init__(self) -> None:
+        """Start counting."""
+        self.begin, self.before = perf_counter(), others_seconds()
+
+    def cores(self) -> float:
+        """The mean by now; above `DISTURBED` a time proves nothing."""
+        return max(others_seconds() - self.before, 0.0) / (perf_counter() - self.begin)
+
+
+def others_seconds() -> float:
+    """Processor time that all but this process and its finished children ever took."""
+    try:
+        ticks = Path("/proc/stat").read_text().split()[1:9]
+    except OSError:
+        return 0.0
+    user, nice, system, _, _, interrupt, soft, stolen = map(int, ticks)
+    total = (user + nice + system + interrupt + soft + stolen) / os.sysconf("SC_CLK_TCK")
+    return total - sum(os.times()[:4])

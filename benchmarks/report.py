@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from .machine import DISTURBED
 from .summary import Entry
 
 HEAD = ["contender", "seconds", "ratio", "gap", "KKT", "n_sv", "x limit", "MB", "share", ""]
-DISTURBED = 0.1
 NOTES = """! KKT violation over 1.5 tol, so not equal accuracy;  > stopped at the time limit;
 ~ other processes kept more than a tenth of a core busy: measure again
 MB: growth of the peak memory during the fit;  share: of the data and the cache allowed"""
 
 
 def show(run: Entry) -> None:
-    """Print every problem, then the means."""
+    """Print the machine, every problem, then the means."""
+    print(setting(run))
     for entry in run["problems"]:
         print(f"\n{title(entry)}")
         if entry["contenders"]:
             table(HEAD, [row(name, c) for name, c in entry["contenders"].items()])
     print(f"\n{NOTES}")
     print("\n".join(conclusion(run["comparison"])))
+
+
+def setting(run: Entry) -> str:
+    """Machine, threads and rates in one line."""
+    rates = run["rates"]
+    mark = "~" if rates["disturbance"] > DISTURBED else ""
+    return (
+        f"{run['machine']['cpu']}, {run['settings']['threads']} threads:"
+        f" sgemm {rates['sgemm_gflops']:.0f} GFlop/s{mark},"
+        f" memory written at {rates['write_gb']:.0f} GB/s{mark}"
+    )
 
 
 def title(entry: Entry) -> str:

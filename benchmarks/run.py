@@ -15,11 +15,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from time import perf_counter
 
 import numpy as np
 
 from .datasets import PROJECT, Problem
+from .machine import DISTURBED, OtherLoad
 from .worker import CANNOT_IMPORT
 
 POOLS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
@@ -73,33 +73,33 @@ class Outcome:
     exceeded: bool = False
     importable: bool = True
 
-    def add(
-        self, seconds: np.ndarray, memory: np.ndarray, beta: np.ndarray, disturbance: float
-    ) -> None:
+    def add(self, seconds: np.ndarray, memory: np.ndarray, beta: np.ndarray, disturbance: float) -> None:
         """Take in one process's fits; the answer kept is that of the fastest."""
         if not self.seconds or seconds.min() < min(self.seconds):
             self.beta, self.disturbance = beta, disturbance
         self.seconds += seconds.tolist()
         self.memory = max(self.memory, int(memory))
 
-    def fail(self, code: int, words: str) -> None:
+    def fail(self, code: int, words: str, disturbance: float) -> None:
         """Take in why a process ended without a result."""
         if code == -signal.SIGALRM:
             self.exceeded = True
+            self.disturbance = self.disturbance if self.seconds else disturbance
             return
         self.importable = code != CANNOT_IMPORT
         last = words.strip().splitlines()[-1:] or [f"exit code {code}"]
         self.reason = f"killed by {signal.Signals(-code).name}" if code < 0 else last[0]
 
     def again(self, patience: float) -> bool:
-        """Whether another round can tell more."""
-        return not (self.reason or self.exceeded) and max(self.seconds, default=0) <= patience
+        """Whether another round can tell more: slow is settled, unless others were in the way."""
+        slow = self.exceeded or min(self.seconds, default=0) > patience
+        return not self.reason and (not slow or self.disturbance > DISTURBED)
 
     def __str__(self) -> str:
         """The outcome in a few words."""
         if self.reason:
             return self.reason
-        return "over the limit" if self.exceeded else f"{min(self.seconds):.3f} s"
+        return f"{min(self.seconds):.3f} s" if self.seconds else "over the limit"
 
 
 Outcomes = dict[str, dict[str, Outcome]]
@@ -114,9 +114,7 @@ def compete(tasks: list[Task], contenders: list[str], settings: Settings, tell: 
         for _ in range(settings.repeat):
             for contender in contenders:
                 mine = {name: found[contender] for name, found in outcomes.items()}
-                open_tasks = [
-                    task for task in stored if mine[task["name"]].again(common["patience"])
-                ]
+                open_tasks = [task for task in stored if mine[task["name"]].again(common["patience"])]
                 for name in take_turn(common | {"contender": contender}, open_tasks, mine):
                     tell(f"{name:15} {contender:12} {mine[name]}")
     return outcomes
@@ -134,7 +132,7 @@ def take_turn(order: dict, tasks: list[dict], outcomes: dict[str, Outcome]) -> I
             yield task["name"]
         broken = len(tasks) if done.returncode == CANNOT_IMPORT else 1
         for task in tasks[:broken]:
-            outcomes[task["name"]].fail(done.returncode, done.stderr)
+            outcomes[task["name"]].fail(done.returncode, done.stderr, disturbance)
             yield task["name"]
         tasks = tasks[broken:]
 
@@ -143,22 +141,6 @@ def start_worker(order: dict) -> tuple[subprocess.CompletedProcess[str], float]:
     """Run a worker to its end, thread pools limited; also the cores that others kept busy."""
     pools = {f"{pool}_NUM_THREADS": str(order["threads"]) for pool in POOLS}
     command = [sys.executable, "-m", "benchmarks.worker", json.dumps(order)]
-    before, begin = others_seconds(), perf_counter()
-    done = subprocess.run(
-        command, cwd=PROJECT, env=os.environ | pools, capture_output=True, text=True
-    )
-    others = (others_seconds() - before) / (perf_counter() - begin)
-    return done, max(others, 0.0)
-
-
-def others_seconds() -> float:
-    """Processor time of all but us and our finished workers since the start; 0 where unknown."""
-    try:
-        with open("/proc/stat") as file:
-            user, nice, system, _, _, interrupt, soft, stolen = map(
-                int, file.readline().split()[1:9]
-            )
-    except OSError:
-        return 0.0
-    total = (user + nice + system + interrupt + soft + stolen) / os.sysconf("SC_CLK_TCK")
-    return total - sum(os.times()[:4])
+    load = OtherLoad()
+    done = subprocess.run(command, cwd=PROJECT, env=os.environ | pools, capture_output=True, text=True)
+    return done, load.cores()

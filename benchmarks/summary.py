@@ -18,9 +18,7 @@ from .run import Outcome, Settings, Task
 Entry = dict[str, Any]
 
 
-def problem_entry(
-    task: Task, outcomes: dict[str, Outcome], settings: Settings, rates: Rates, reference: str
-) -> Entry:
+def problem_entry(task: Task, outcomes: dict[str, Outcome], settings: Settings, rates: Rates, reference: str) -> Entry:
     """Everything about one problem, each contender's figures included."""
     problem, (rows, features) = task.problem, task.X.shape
     held = task.X.nbytes

@@ -57,7 +57,7 @@ def work(order: dict[str, Any]) -> None:
         for task in order["tasks"]:
             X, y = np.load(task["X"]), np.load(task["y"])
             seconds, growth, answers = [], [], []
-            while len(seconds) < order["fits"] and max(seconds, default=0) <= order["patience"]:
+            while len(seconds) < order["fits"] and min(seconds, default=0) <= order["patience"]:
                 meter = MemoryMeter()
                 signal.setitimer(signal.ITIMER_REAL, order["limit"])
                 _, beta, taken = fit(X, y, task["C"], task["gamma"], **common)

@@ -64,13 +64,13 @@ template <class T>
 void Decomposition<T>::extremes() {
     // without a sum the phantom coefficient, whose gradient is zero, may always grow and shrink
     const double none = sums_ == 0 ? 0.0 : -infinity;
-    range_[0] = {none, -none};
-    range_[1] = {-infinity, infinity};
+    range_[0] = {none, -none, phantom, phantom};
+    range_[1] = {-infinity, infinity, phantom, phantom};
     for (Index v = 0; v < Index(beta_.size()); ++v) {
         const double a = ascent_[v] = -(product_[row_of(v)] + linear_[v] + ridge_[v] * beta_[v]);
         Range& r = range_[group_[v]];
-        if (beta_[v] < upper_[v] && a > r.top) r.top = a;
-        if (beta_[v] > lower_[v] && a < r.bottom) r.bottom = a;
+        if (beta_[v] < upper_[v] && a > r.top) r.top = a, r.top_at = v;
+        if (beta_[v] > lower_[v] && a < r.bottom) r.bottom = a, r.bottom_at = v;
     }
     gap_ = std::max({0.0, range_[0].top - range_[0].bottom, sums_ == 2 ? range_[1].top - range_[1].bottom : 0.0});
 }
@@ -86,18 +86,19 @@ double Decomposition<T>::select() {
 template <class T>
 void Decomposition<T>::choose() {
     const Index n = Index(beta_.size());
-    // the cache must hold a working set's rows all at once
-    const Index size = std::min<Index>({Index(working_size_), n, std::max<Index>(2, gram_.capacity())});
+    Index size = std::min<Index>(std::max(working_size_, 2), n);
+    if (gram_.capacity() < rows_) size = std::min(size, std::max<Index>(2, gram_.capacity()));  // its rows at once
     ++rounds_;
 
     // Half of the last working set stays, the latest to come first: what has just been moved is rarely done with.
     // Rows of those that leave without a coefficient can be forgotten.
     const auto& active = gram_.active();
+    const Index stay = std::min(size / 2, size - 2);
     std::vector<Index> kept, left;
-    if (Index(working_.size()) > size / 2) {
-        std::nth_element(working_.begin(), working_.begin() + size / 2, working_.end(),
+    if (Index(working_.size()) > stay) {
+        std::nth_element(working_.begin(), working_.begin() + stay, working_.end(),
                          [&](Index a, Index b) { return entered_[a] > entered_[b]; });
-        kept.assign(working_.begin(), working_.begin() + size / 2);
+        kept.assign(working_.begin(), working_.begin() + stay);
     } else {
         kept = working_;
     }
@@ -117,24 +118,26 @@ void Decomposition<T>::choose() {
         if (beta_[v] < upper_[v] && ascent_[v] > r.bottom) grow.push_back({worth * (ascent_[v] - r.bottom), v});
         if (beta_[v] > lower_[v] && ascent_[v] < r.top) shrink.push_back({worth * (r.top - ascent_[v]), v});
     }
-    const Index wanted = size - Index(kept.size());
-    keep_best(grow, wanted);
-    keep_best(shrink, wanted);
+    keep_best(grow, size);
+    keep_best(shrink, size);
     // take from both sides in turn; a free coefficient can stand on both
     auto by_merit = [](const Candidate& a, const Candidate& b) { return a.merit > b.merit; };
     std::sort(grow.begin(), grow.end(), by_merit);
     std::sort(shrink.begin(), shrink.end(), by_merit);
     working_ = kept;
-    std::size_t g = 0, s = 0;
-    while (Index(working_.size()) < size && (g < grow.size() || s < shrink.size())) {
-        for (auto [list, next] : {std::pair{&grow, &g}, std::pair{&shrink, &s}}) {
-            while (*next < list->size() && in_working_[(*list)[*next].variable]) ++*next;
-            if (*next >= list->size() || Index(working_.size()) >= size) continue;
-            const Index v = (*list)[(*next)++].variable;
-            in_working_[v] = 1;
-            entered_[v] = std::uint32_t(rounds_);
-            working_.push_back(v);
-        }
+    auto enter = [&](Index v) {
+        if (v < 0 || in_working_[v]) return;
+        in_working_[v] = 1;
+        entered_[v] = std::uint32_t(rounds_);
+        working_.push_back(v);
+    };
+    // The most violating pair is always there: a step is sure, and with it convergence.
+    const Range& worst = range_[sums_ == 2 && range_[1].top - range_[1].bottom > range_[0].top - range_[0].bottom];
+    enter(worst.top_at);
+    enter(worst.bottom_at);
+    for (std::size_t k = 0; k < std::max(grow.size(), shrink.size()) && Index(working_.size()) < size; ++k) {
+        if (k < grow.size()) enter(grow[k].variable);
+        if (k < shrink.size() && Index(working_.size()) < size) enter(shrink[k].variable);
     }
     working_rows_.clear();
     for (Index v : working_) working_rows_.push_back(active[row_of(v)]);
@@ -238,8 +241,8 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
         down[k] = beta_[v] > lower_[v] ? T(0) : never;
         gradient[k] = T(-ascent_[v]);
         ridge[k] = T(ridge_[v]);
-        curvature[k] = T(gram_.diagonal()[active[row_of(v)]] + ridge_[v]);
         row[k] = gram_.row(active[row_of(v)]);
+        curvature[k] = T(double(row[k][row_of(v)]) + ridge_[v]);
     }
     gather_block(row);
     q.block = block_.get();

@@ -44,7 +44,8 @@ public:
 
 private:
     struct Range {
-        double top, bottom;  // max of −g among those that may grow, min among those that may shrink
+        double top, bottom;       // max of −g among those that may grow, min among those that may shrink
+        Index top_at, bottom_at;  // where; the phantom's place if it is that
     };
     void load(const Problem& problem, const double* beta, const double* product);
     void extremes();

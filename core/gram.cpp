@@ -185,8 +185,6 @@ template <class T>
 void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
     if (points_) {
         kernel_rows(kernel_, *points_, index, int(count), *columns_, out, threads_);
-        for (Index k = 0; k < count; ++k)  // exact where it is known exactly
-            if (const Index at = position_[index[k]]; at >= 0) out[k][at] = T(diagonal_[index[k]]);
         return;
     }
     parallel(count, 1, threads_, [&](Index first, Index last) {

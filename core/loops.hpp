@@ -83,7 +83,6 @@ struct Loops {
     // Squared norms of the panels' points, summed in the order of `fill`'s dot products: a point's distance to itself,
     // and to its duplicates, comes out as zero and not as rounding.
     void (*norms)(const Panels<T>&, T* out);
-    void (*sparse_norms)(const SparseColumns<T>&, T* out);
     // out[j] += sum over r of weight[r] * row[r][j], j in [first, last), summed in float64
     void (*add_rows)(const double* weight, const T* const* row, int rows, Index first, Index last, double* out);
     PairOutcome (*solve_pairs)(PairProblem<T>&);

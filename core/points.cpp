@@ -70,8 +70,28 @@ Points<T> Points<T>::sparse(const Index* start, const std::int32_t* feature, con
     p.norms_ = allocate<T>(p.padded_columns());
     std::fill_n(p.norms_.get(), p.padded_columns(), T(0));
     for (Index k = 0; k < start[count]; ++k) p.value_[k] = T(value[k]);
-    p.loops_->sparse_norms(p.sparse_columns(0, count), p.norms_.get());
+    p.norms_from_dots();
     return p;
+}
+
+// Sparse points' norms, by the very loop that will make their dot products: rounding is then the same, and a point's
+// distance to itself zero.
+template <class T>
+void Points<T>::norms_from_dots() {
+    const int lanes = loops_->lanes;
+    std::vector<T> table(std::size_t(features_) * lanes), unused(lanes), values(std::size_t(lanes) * lanes);
+    std::vector<Index> index(lanes);
+    std::vector<T*> out(lanes);
+    for (int r = 0; r < lanes; ++r) out[r] = values.data() + r * lanes;
+    for (Index begin = 0; begin < count_; begin += lanes) {
+        const int rows = int(std::min<Index>(lanes, count_ - begin));
+        for (int r = 0; r < rows; ++r) index[r] = begin + r;
+        spread(index.data(), rows, table.data());
+        loops_->fill_sparse(Epilogue{}, table.data(), unused.data(), rows, sparse_columns(begin, begin + rows),
+                            out.data());
+        unspread(index.data(), rows, table.data());
+        for (int r = 0; r < rows; ++r) norms_[begin + r] = out[r][r];
+    }
 }
 
 template <class T>

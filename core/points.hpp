@@ -58,6 +58,7 @@ public:
 private:
     template <class S>
     static Points pack(const S* x, Index count, int features, Index row_stride, const double* center, int threads);
+    void norms_from_dots();
     Index padded_columns() const { return (count_ + loops_->lanes - 1) / loops_->lanes * loops_->lanes; }
 
     const Loops<T>* loops_ = &adatron::loops<T>();

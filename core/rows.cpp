@@ -1,6 +1,7 @@
 #include "rows.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "pool.hpp"
@@ -94,11 +95,19 @@ void fill_kernel(const Kernel& kernel, const Batch<T>& rows, const Points<T>& co
             for (Index j = 0; j < last - first; ++j) out[r][j] += T(constant);
 }
 
+template <class T>
+void check_alike(const Points<T>& rows, const Points<T>& columns) {
+    if (rows.is_sparse() != columns.is_sparse() || rows.features() != columns.features() ||
+        &rows.loops() != &columns.loops())
+        throw std::invalid_argument("rows and columns must be packed alike");
+}
+
 }  // namespace
 
 template <class T>
 void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index, int count, const Points<T>& columns,
                  T* const* out, int threads) {
+    check_alike(rows, columns);
     if (count == 0) return;
     const Batch<T> batch(rows, index, count);
     parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
@@ -111,6 +120,7 @@ void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index
 template <class T>
 void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* index, Index count, const double* weight,
                     int outputs, const Points<T>& columns, double* out, int threads) {
+    check_alike(rows, columns);
     // a stretch of columns and a batch of rows whose kernel values stay in the second-level cache
     constexpr Index stretch = 512;
     constexpr int most = 96;

@@ -248,15 +248,6 @@ void squared_norms(const Panels<T>& columns, T* out) {
     }
 }
 
-template <class T>
-void sparse_norms(const SparseColumns<T>& columns, T* out) {
-    for (Index c = columns.first; c < columns.last; ++c) {
-        T sum = 0;
-        for (Index k = columns.start[c]; k < columns.start[c + 1]; ++k) sum += columns.value[k] * columns.value[k];
-        out[c] = sum;
-    }
-}
-
 // Four rows at a time over a stretch of columns whose sums stay in the first-level cache.
 template <class T>
 void add_rows(const double* weight, const T* const* row, int rows, Index first, Index last, double* out) {

@@ -75,9 +75,7 @@ def test_json_holds_every_figure(tiny, tmp_path, capsys):
     assert "absent: skipped" in capsys.readouterr().out
 
 
-def test_an_unimportable_contender_is_reported_and_not_tried_again(
-    tiny, tmp_path, monkeypatch, capsys
-):
+def test_an_unimportable_contender_is_reported_and_not_tried_again(tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(contenders.CONTENDERS, "nowhere", "nowhere:fit")
     start, tries = run.start_worker, []
 
@@ -108,7 +106,7 @@ def hide_sklearn(folder):
 
 def test_a_fit_over_the_limit_is_a_lower_bound(tiny, monkeypatch):
     outcome = run.Outcome()
-    outcome.fail(-run.signal.SIGALRM, "")
+    outcome.fail(-run.signal.SIGALRM, "", disturbance=0.0)
     figures = summary.figures(outcome, run.Settings(limit=7.0), data_bytes=0)
     assert figures["seconds"] == 7.0
     assert figures["lower_bound"]
@@ -117,9 +115,19 @@ def test_a_fit_over_the_limit_is_a_lower_bound(tiny, monkeypatch):
 
 def test_a_crash_is_reported():
     outcome = run.Outcome()
-    outcome.fail(-run.signal.SIGSEGV, "noise")
+    outcome.fail(-run.signal.SIGSEGV, "noise", disturbance=2.0)
     assert outcome.reason == "killed by SIGSEGV"
     assert not outcome.again(30)
+
+
+@pytest.mark.parametrize("disturbance", [0.0, 1.0])
+def test_a_slow_fit_is_repeated_only_if_others_were_in_the_way(disturbance):
+    slow, stopped, quick = run.Outcome(), run.Outcome(), run.Outcome()
+    slow.add(np.array([40.0]), 0, np.zeros(1), disturbance)
+    quick.add(np.array([40.0, 4.0]), 0, np.zeros(1), disturbance)
+    stopped.fail(-run.signal.SIGALRM, "", disturbance)
+    assert slow.again(30) == stopped.again(30) == (disturbance > 0.1)
+    assert quick.again(30)
 
 
 def entry(seconds, base, accurate=True, lower_bound=False):

@@ -59,9 +59,7 @@ def bias(problem: Problem, g: Array, beta: Array) -> tuple[float, float]:
     return (values[0] if values else 0.0), 0.0
 
 
-def certificate(
-    problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0
-) -> Certificate:
+def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
     """Judge β: objective, duality gap, KKT violation, infeasibility and bias, all in float64.
 
     Coefficients within `snap` times the box's width of a bound (times the largest coefficient, if
@@ -158,9 +156,7 @@ def _middle(low: float, high: float) -> float:
     return sum(ends) / len(ends) if ends else 0.0
 
 
-def _primal(
-    problem: Problem, f: Array, quadratic: float, brackets: list[tuple[float, float]]
-) -> float:
+def _primal(problem: Problem, f: Array, quadratic: float, brackets: list[tuple[float, float]]) -> float:
     """The bound in the head of this file at its best b; inf if no scale meets the constraints."""
     rigid, lower, upper = problem.ridge == 0, problem.lower, problem.upper
     up, down = rigid & (upper == inf), rigid & (lower == -inf)
@@ -251,9 +247,7 @@ def _hard_scale(problem: Problem, f: Array, up: Mask, down: Mask) -> float:
     return inf
 
 
-def _hard_violation(
-    slope: Array, f: Array, up: Mask, down: Mask, movable: bool
-) -> tuple[float, float]:
+def _hard_violation(slope: Array, f: Array, up: Mask, down: Mask, movable: bool) -> tuple[float, float]:
     """How far any b (b = 0 unless movable) must violate a constraint, and the rate of that in s."""
     above, below = np.where(up, -slope, -inf), np.where(down, slope, -inf)
     i, j = above.argmax(), below.argmax()

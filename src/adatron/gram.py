@@ -34,6 +34,7 @@ Index = NDArray[np.int64]
 
 SLICE_SECONDS = 0.03
 SLICE_OPERATIONS = 4e9  # multiply-adds that take about as long
+PYTHON_WORK = 4000  # a value of a Python function: slow, and each takes eight bytes until the slice is done
 SAMPLE = 48  # rows on which float32 is compared with float64
 # Distances from dot products lose what norms have too much: beyond this, γ‖x‖² is subtracted coordinate by coordinate
 LARGEST_EXPONENT = 100.0
@@ -43,8 +44,14 @@ FEW_FEATURES = 32  # where differences cost hardly more than dot products, and k
 Pulse = Callable[[], None]  # called between slices; may raise to end the work
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """The pulse that never stops anything."""
+
+
+def as_matrix(X: Any) -> Any:
+    """X as an array or a CSR array."""
+    sparse: bool = issparse(X)
+    return csr_array(X) if sparse else np.asarray(X)
 
 
 class Gram:
@@ -62,8 +69,7 @@ class Gram:
         cache_bytes: float = 2e9,
         threads: int | None = None,
     ) -> None:
-        self.X: Any = X if issparse(X) else np.asarray(X)
-        X = self.X
+        X = self.X = as_matrix(X)
         self.kernel = kernel.resolve(X)
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
@@ -114,10 +120,10 @@ class Gram:
             raise ValueError(f"index={columns} repeats a column: pass each once.")
         self.core.activate(columns)
 
-    def fetch(self, index: Index, pulse: Pulse = _nothing) -> None:
+    def fetch(self, index: Index, pulse: Pulse = nothing) -> None:
         """Have these rows in the cache, which must have room for them."""
         if self.by_python:
-            for part in slices(self.core.missing(index), self.core.active_count * 100):
+            for part in slices(self.core.missing(index), self.core.active_count * PYTHON_WORK):
                 self.core.store(part, self._evaluate(part, self.core.active))
                 pulse()
         while not self.core.fetch(index, seconds=SLICE_SECONDS):
@@ -134,13 +140,14 @@ class Gram:
             self.core.copy_rows(part, out=out[begin : begin + step])
         return out
 
-    def product(self, coef: Array, pulse: Pulse = _nothing) -> Array:
+    def product(self, coef: Array, pulse: Pulse = nothing) -> Array:
         """K @ coef over all columns, in float64; asking again for the same costs nothing."""
         if self._known is not None and np.array_equal(self._known[0], coef):
             return self._known[1]
         out = np.zeros(self.size)
         everything = np.arange(self.size, dtype=np.int64)
-        for part in slices(np.flatnonzero(coef), self.size * (self.work + 16)):
+        work = PYTHON_WORK if self.by_python else self.work + 16
+        for part in slices(np.flatnonzero(coef), self.size * work):
             if self.by_python:
                 out += np.asarray(coef[part] @ self._evaluate(part, everything), dtype=np.float64)
             else:
@@ -162,7 +169,11 @@ class Gram:
             return 0.0  # the function's own precision is all that there is
         else:
             exact = expansion(
-                self.kernel, self.X[support], coef[support][None], self.X[sample], dtype=np.float64,
+                self.kernel,
+                self.X[support],
+                coef[support][None],
+                self.X[sample],
+                dtype=np.float64,
                 threads=self.threads,
             )[0]
         return float(np.abs(exact - self.product(coef)[sample]).max())
@@ -195,9 +206,7 @@ class Paced:
 class Packed:
     """Points laid out for the core, and how a kernel best meets them."""
 
-    def __init__(
-        self, X: Any, *, center: Array | None, dtype: np.dtype[Any], threads: int, terms: Terms
-    ) -> None:
+    def __init__(self, X: Any, *, center: Array | None, dtype: np.dtype[Any], threads: int, terms: Terms) -> None:
         make: Any = _core.Points64 if dtype == np.float64 else _core.Points32
         distances = all(isinstance(f, Gaussian | Exponential | Laplacian) for _, fs in terms for f in fs)
         self.sparse = issparse(X)
@@ -240,9 +249,7 @@ class Packed:
             case Exponential(a=a):
                 return _core.Factor(_core.Form.exponential, gamma=float(a), meeting=self._meeting(kernel))
             case Laplacian(gamma=float(gamma)):
-                return _core.Factor(
-                    _core.Form.laplacian, gamma=float(gamma), meeting=_core.Meeting.absolute_distance
-                )
+                return _core.Factor(_core.Form.laplacian, gamma=float(gamma), meeting=_core.Meeting.absolute_distance)
         raise TypeError(f"kernel={kernel!r} has no native form: wrap it as Callable(kernel).")
 
     def _meeting(self, kernel: Kernel) -> _core.Meeting:
@@ -263,10 +270,13 @@ def expansion(
     if out.size == 0 or coef.shape[1] == 0:
         return out
     index = np.arange(coef.shape[1], dtype=np.int64)
-    if terms is None or isinstance(kernel, Precomputed):
-        out += coef @ kernel(support, X)
+    if terms is None:
+        for part in slices(index, out.shape[1] * PYTHON_WORK):
+            out += coef[:, part] @ kernel(support[part], X)
         return out
     dtype = np.dtype(dtype)
+    if issparse(support) or issparse(X):  # one layout for both, and the one that cannot grow
+        support, X = csr_array(support), csr_array(X)
     columns = Packed(X, center=None, dtype=dtype, threads=threads, terms=terms)
     rows = Packed(support, center=columns.center, dtype=dtype, threads=threads, terms=terms)
     columns.spread = max(columns.spread, rows.spread)

@@ -165,9 +165,7 @@ class Gaussian(DistanceKernel):
 
     def __init__(self, sigma: float | None = None, *, gamma: Width | None = None) -> None:
         if sigma is not None and gamma is not None:
-            raise ValueError(
-                f"sigma={sigma!r} and gamma={gamma!r} say the same thing twice: pass one of them."
-            )
+            raise ValueError(f"sigma={sigma!r} and gamma={gamma!r} say the same thing twice: pass one of them.")
         if sigma is not None:
             sigma = real("sigma", sigma, above=0)
             self._freeze(sigma=sigma, gamma=0.5 / max(sigma * sigma, float_info.min))
@@ -258,9 +256,7 @@ class Callable(Kernel):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(
-                f"function={self.function!r} cannot be called: pass a function of two matrices."
-            )
+            raise TypeError(f"function={self.function!r} cannot be called: pass a function of two matrices.")
 
     def terms(self) -> None:
         """None: only Python can evaluate it."""
@@ -332,22 +328,15 @@ class Product(Composite):
         if None in parts:
             return None
         choices = product(*(part or () for part in parts))
-        return _collect(
-            (prod(c for c, _ in chosen), sum((factors for _, factors in chosen), ()))
-            for chosen in choices
-        )
+        return _collect((prod(c for c, _ in chosen), sum((factors for _, factors in chosen), ())) for chosen in choices)
 
 
-def resolve_kernel(
-    kernel: Any, *, degree: int = 3, gamma: Any = "scale", coef0: float = 0.0
-) -> Kernel:
+def resolve_kernel(kernel: Any, *, degree: int = 3, gamma: Any = "scale", coef0: float = 0.0) -> Kernel:
     """The Kernel that an estimator's `kernel` means: a name, a kernel object or a callable."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise TypeError(
-            f"kernel={kernel.__name__} is a class: pass an object, {kernel.__name__}()."
-        )
+        raise TypeError(f"kernel={kernel.__name__} is a class: pass an object, {kernel.__name__}().")
     if callable(kernel):
         return Callable(kernel)
     match choice("kernel", kernel, NAMES):
@@ -405,9 +394,7 @@ def mercer(K: Any, tol: float | None = None) -> MercerReport:
 def _width(name: str, value: Any) -> Width:
     if isinstance(value, str):
         if value not in ("scale", "auto"):
-            raise ValueError(
-                f'{name}={value!r} is unknown: pass "scale", "auto" or a number of at least 0.'
-            )
+            raise ValueError(f'{name}={value!r} is unknown: pass "scale", "auto" or a number of at least 0.')
         return value  # type: ignore[return-value]
     return real(name, value, at_least=0)
 

@@ -62,9 +62,7 @@ class Problem:
         totals = np.array(self.totals, dtype=np.float64)
         if (crossed := lower > upper).any():
             i = int(crossed.argmax())
-            raise ValueError(
-                f"lower[{i}]={lower[i]} exceeds upper[{i}]={upper[i]}: pass lower <= upper."
-            )
+            raise ValueError(f"lower[{i}]={lower[i]} exceeds upper[{i}]={upper[i]}: pass lower <= upper.")
         if (ridge < 0).any():
             raise ValueError(f"ridge={ridge.min()} is negative: pass values of at least 0.")
         if totals.ndim != 1 or len(totals) > 2 or not np.isfinite(totals).all():
@@ -78,9 +76,7 @@ class Problem:
             least, most = lower[group == g].sum(), upper[group == g].sum()
             slack = ROUNDING * abs(total)
             if not least - slack <= total <= most + slack:
-                raise ValueError(
-                    f"totals[{g}]={total} cannot be met: pass {least} to {most}, as the box allows."
-                )
+                raise ValueError(f"totals[{g}]={total} cannot be met: pass {least} to {most}, as the box allows.")
             totals[g] = np.clip(total, least, most)
         arrays: dict[str, NDArray[Any]] = {"linear": linear, "lower": lower, "upper": upper}
         arrays |= {"ridge": ridge, "group": group.astype(np.int8), "totals": totals}
@@ -125,9 +121,7 @@ class Problem:
         return beta
 
 
-def hinge(
-    y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None
-) -> Problem:
+def hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + C Σ max(0, 1 - y f): p = -y, 0 ≤ yβ ≤ C, and Σβ = 0 with an exact bias."""
     signs, weights = _labels(y, weight)
     bounds = _times(real("C", C, above=0, infinite=True), weights)
@@ -135,9 +129,7 @@ def hinge(
     return Problem("hinge", -signs, lower, upper, totals=_sums(bias))
 
 
-def squared_hinge(
-    y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None
-) -> Problem:
+def squared_hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + C Σ max(0, 1 - y f)²: p = -y, 0 ≤ yβ, r = 1 / (2C)."""
     signs, weights = _labels(y, weight)
     bounds = _times(real("C", C, above=0, infinite=True), weights)
@@ -174,16 +166,12 @@ def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None
     smaller = min(weights[signs > 0].sum(), weights[signs < 0].sum())
     largest = 2 * smaller / weights.sum()
     if nu > largest * (1 + ROUNDING):
-        raise ValueError(
-            f"nu={nu} is infeasible: pass at most {largest:.6g}, twice the smaller class's share."
-        )
+        raise ValueError(f"nu={nu} is infeasible: pass at most {largest:.6g}, twice the smaller class's share.")
     half = min(nu * weights.sum() / 2, smaller)
     return _two_groups("nu_classification", signs, np.zeros(len(signs)), weights, half)
 
 
-def nu_regression(
-    t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: ArrayLike | None = None
-) -> Problem:
+def nu_regression(t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + Cνmε + C Σ max(0, |t - f| - ε) with ε free: p = -t, Σβ⁺ = -Σβ⁻ = Cνm/2.
 
     The width of the tube is found with the rest: ε = -ρ.
@@ -210,9 +198,7 @@ def enclosing_ball(diagonal: ArrayLike) -> Problem:
     """
     diagonal = finite_vector("diagonal", diagonal)
     m = len(diagonal)
-    return Problem(
-        "enclosing_ball", -diagonal / 2, np.zeros(m), np.full(m, inf), totals=np.array([1.0])
-    )
+    return Problem("enclosing_ball", -diagonal / 2, np.zeros(m), np.full(m, inf), totals=np.array([1.0]))
 
 
 def nearest_points(y: ArrayLike, *, upper: float = inf) -> Problem:
@@ -224,9 +210,7 @@ def nearest_points(y: ArrayLike, *, upper: float = inf) -> Problem:
     bound = real("upper", upper, above=0, infinite=True)
     count = int(min((signs > 0).sum(), (signs < 0).sum()))
     if bound * count < 1 - ROUNDING:
-        raise ValueError(
-            f"upper={upper} leaves a hull of {count} rows empty: pass at least {1 / count:.6g}."
-        )
+        raise ValueError(f"upper={upper} leaves a hull of {count} rows empty: pass at least {1 / count:.6g}.")
     return _two_groups("nearest_points", signs, np.zeros(len(signs)), bound * ones, 1.0)
 
 
@@ -295,7 +279,5 @@ def _labels(y: ArrayLike, weight: ArrayLike | None) -> tuple[Array, Array]:
     weights = _weights(weight, len(signs))
     present = np.unique(signs[weights > 0])
     if len(present) < 2:
-        raise ValueError(
-            f"y={present[0]:+g} in every row of positive weight: pass rows of both classes."
-        )
+        raise ValueError(f"y={present[0]:+g} in every row of positive weight: pass rows of both classes.")
     return signs, weights

@@ -289,8 +289,7 @@ def test_the_multiplier_is_the_best_for_any_mixture_of_terms(seed):
     kinks = np.unique(kinks[np.isfinite(kinks)])
     reach = np.concatenate(([kinks[0] - 50], kinks, [kinks[-1] + 50]))
     smooth = (
-        minimize_scalar(primal, bounds=pair, method="bounded", options={"xatol": 1e-10}).fun
-        for pair in pairwise(reach)
+        minimize_scalar(primal, bounds=pair, method="bounded", options={"xatol": 1e-10}).fun for pair in pairwise(reach)
     )
     best = min(*(primal(b) for b in kinks), *smooth)
     assert judged.primal == pytest.approx(best, rel=1e-8, abs=1e-8)

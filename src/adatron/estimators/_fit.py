@@ -94,12 +94,8 @@ def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitt
         trained_kernel = kernel + Constant(augment)
     small = problem.rows <= SMALL or settings.tol < FLOAT64_TOL
     dtype = np.float64 if small else np.float32
-    gram = Gram(
-        trained_kernel, trained_on, dtype=dtype, cache_bytes=settings.cache_bytes, threads=settings.n_jobs
-    )
-    solution = solve(
-        problem, gram, settings.solver, tol=settings.tol, max_iter=settings.max_iter, watch=watch
-    )
+    gram = Gram(trained_kernel, trained_on, dtype=dtype, cache_bytes=settings.cache_bytes, threads=settings.n_jobs)
+    solution = solve(problem, gram, settings.solver, tol=settings.tol, max_iter=settings.max_iter, watch=watch)
     coef = solution.coef
     support = np.flatnonzero(coef)
     bias = solution.certificate.bias + augment * coef.sum()
@@ -110,9 +106,7 @@ def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitt
 
 def watch_for(settings: Settings, name: str) -> Watch:
     """Deadline and, when asked for, a line a second."""
-    return Watch(
-        max_time=settings.max_time, progress=_narrator(name) if settings.verbose else None, trace=Trace()
-    )
+    return Watch(max_time=settings.max_time, progress=_narrator(name) if settings.verbose else None, trace=Trace())
 
 
 def _narrator(name: str) -> Callable[[dict[str, float]], None]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from adatron import _core
 from adatron._check import Array
 from adatron.certificates import bias, certificate, gradient
-from adatron.gram import Gram, Paced
+from adatron.gram import Gram, Paced, nothing
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
 from adatron.solvers.protocol import Capabilities, Stop
@@ -37,10 +37,12 @@ from adatron.trace import OutOfTime, StoppedByCaller, Watch
 INNER = 0.07  # the small problem is solved to this part of the gap
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
-IDLE_CLIMBS = 5  # climbs in a row that do not bring the certificate a tenth further: stalled
+WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
+IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 
 TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, that rounding could have made
+SLOW_RATE = 2e10  # multiply-adds a second to count on
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 
 LEAN_ROWS = 16_000  # fewer are all kept active
@@ -124,7 +126,7 @@ class _Run:
                 return Status.CONVERGED
             idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
             best = min(best, verdict.kkt_violation)
-            if idle > IDLE_CLIMBS:
+            if idle > IDLE_CLIMBS or (idle and best < self.noise()):
                 return Status.STALLED
             active = self.near_margin() if lean else None
             goal = self.stop.tol
@@ -148,6 +150,11 @@ class _Run:
             if self.solver.lean is None and support > LEAN_SUPPORT:
                 return False
         return True
+
+    def noise(self) -> float:
+        """What rounding alone may make of the gradient, in float64."""
+        coef = self.problem.fold(self.beta)
+        return float(16 * np.finfo(np.float64).eps * np.abs(self.gram.diagonal).max() * np.abs(coef).sum())
 
     def judge(self) -> Certificate:
         """The certificate of where we stand."""
@@ -181,7 +188,7 @@ class _Run:
         gram.activate(active)
         make: Any = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
         rows = problem.rows if active is None else len(active)
-        size = min(self.solver.working_size or (1024 if rows > 12_000 else 512), len(problem))
+        size = min(self.solver.working_size or self.affordable(1024 if rows > 12_000 else 512, rows), len(problem))
         engine = self.engine = make(
             gram.core,
             linear=problem.linear,
@@ -195,32 +202,45 @@ class _Run:
             product=np.ascontiguousarray(product if active is None else product[active]),
             working_size=size,
         )
+        whole = size == len(problem)
+        exact = gram.dtype == np.float64
+        patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
         done, best, best_round = self.steps, inf, 0
         try:
             while (gap := engine.select()) > goal:
-                self.watch.report(
-                    round=self.rounds + engine.rounds,
-                    steps=done + engine.steps,
-                    gap=gap,
-                    active=rows,
-                    kernel_rows=gram.core.rows_computed,
-                )
+                begun = done + engine.steps > 0  # whatever the deadline, one round is made
+                if begun:
+                    self.watch.report(
+                        round=self.rounds + engine.rounds,
+                        steps=done + engine.steps,
+                        gap=gap,
+                        active=rows,
+                        kernel_rows=gram.core.rows_computed,
+                    )
                 if gap < best:
                     best, best_round = gap, engine.rounds
-                if engine.rounds - best_round > PATIENCE[gram.dtype.type]:
+                if engine.rounds - best_round > patience:
                     return  # its sums may have drifted: judge afresh
-                limit = int(min(SLICE_STEPS / size, 200 * size)) + 1
+                most = SLICE_STEPS / size
+                limit = int(most if whole and exact else min(most, 200 * size)) + 1  # float32 sums drift
                 if self.stop.max_iter >= 0:
                     limit = min(limit, self.stop.max_iter - done - engine.steps)
                     if limit <= 0:
                         raise _End(Status.MAX_ITER)
-                gram.fetch(engine.working_rows, self.watch.check)
-                inner = 0.5 * goal if size == len(problem) else max(INNER * gap, 0.5 * goal)
+                gram.fetch(engine.working_rows, self.watch.check if begun else nothing)
+                inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
                 if outcome.unbounded or (self.endless and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise _End(Status.UNBOUNDED)
         finally:
             self.settle()
+
+    def affordable(self, size: int, rows: int) -> int:
+        """A working set whose rows take a tenth of the time left at most."""
+        if self.watch.max_time is None:
+            return size
+        left = max(0.0, self.watch.max_time - self.watch.seconds)
+        return int(np.clip(0.1 * left * SLOW_RATE / (rows * (self.gram.work + 16)), min(64, size), size))
 
     def hulls_meet(self, engine: Any) -> bool:
         """Whether growing coefficients cancel each other: ‖w‖ next to nothing against their sum.
