@@ -207,16 +207,19 @@ class _Run:
         patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
         done, best, best_round = self.steps, inf, 0
         try:
-            while (gap := engine.select()) > goal:
-                begun = done + engine.steps > 0  # whatever the deadline, one round is made
-                if begun:
-                    self.watch.report(
-                        round=self.rounds + engine.rounds,
-                        steps=done + engine.steps,
-                        gap=gap,
-                        active=rows,
-                        kernel_rows=gram.core.rows_computed,
-                    )
+            while True:
+                gap = engine.select()
+                self.watch.report(
+                    round=self.rounds + engine.rounds,
+                    steps=done + engine.steps,
+                    gap=gap,
+                    active=rows,
+                    kernel_rows=gram.core.rows_computed,
+                )
+                if gap <= goal:
+                    return
+                pulse = self.watch.check if done + engine.steps > 0 else nothing  # one round is made in any case
+                pulse()
                 if gap < best:
                     best, best_round = gap, engine.rounds
                 if engine.rounds - best_round > patience:
@@ -227,7 +230,7 @@ class _Run:
                     limit = min(limit, self.stop.max_iter - done - engine.steps)
                     if limit <= 0:
                         raise _End(Status.MAX_ITER)
-                gram.fetch(engine.working_rows, self.watch.check if begun else nothing)
+                gram.fetch(engine.working_rows, pulse)
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
                 if outcome.unbounded or (self.endless and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
