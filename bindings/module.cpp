@@ -160,14 +160,7 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
-    engine.def(
-        "restrict_to",
-        [](D& d, Vector<Index> positions) {
-            d.restrict_to(std::vector<Index>(positions.data(), positions.data() + positions.shape(0)));
-        },
-        "positions"_a, Released());
     engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);
-    engine.def("slack", [](const D& d) { return to_numpy(d.slack()); });
     engine.def_prop_ro("product", [](const D& d) { return to_numpy(d.product()); }, nb::rv_policy::automatic);
     engine.def_prop_ro("gap", &D::gap);
     engine.def_prop_ro("steps", &D::steps);

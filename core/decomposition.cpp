@@ -293,39 +293,6 @@ void Decomposition<T>::write(double* beta) const {
         beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
 }
 
-template <class T>
-std::vector<double> Decomposition<T>::slack() const {
-    std::vector<double> result(rows_, infinity);
-    for (Index v = 0; v < Index(beta_.size()); ++v) {
-        const Range& r = range_[group_[v]];
-        const bool may_grow = beta_[v]<upper_[v], may_shrink = beta_[v]> lower_[v];
-        double distance = infinity;
-        if (may_grow) distance = std::min(distance, r.bottom - ascent_[v]);
-        if (may_shrink) distance = std::min(distance, ascent_[v] - r.top);
-        double& row = result[row_of(v)];
-        row = std::min(row, distance);
-    }
-    return result;
-}
-
-template <class T>
-void Decomposition<T>::restrict_to(const std::vector<Index>& positions) {
-    const Index copies = doubled_ ? 2 : 1, fewer = Index(positions.size());
-    std::vector<Index> active(fewer);
-    for (Index k = 0; k < fewer; ++k) active[k] = gram_.active()[positions[k]];
-    auto compact = [&](auto& values, Index layers) {
-        for (Index c = 0; c < layers; ++c)
-            for (Index k = 0; k < fewer; ++k) values[c * fewer + k] = values[c * rows_ + positions[k]];
-        values.resize(layers * fewer);
-    };
-    for (auto* v : {&beta_, &linear_, &lower_, &upper_, &ridge_, &ascent_}) compact(*v, copies);
-    compact(group_, copies);
-    compact(product_, 1);
-    rows_ = fewer;
-    forget_working_set();
-    gram_.activate(active.data(), fewer);
-}
-
 template class Decomposition<float>;
 template class Decomposition<double>;
 

@@ -33,14 +33,11 @@ public:
     // Solves on the working set, whose rows must have been fetched, and updates the gradient.
     PairOutcome advance(double tolerance, Index max_steps);
 
-    void restrict_to(const std::vector<Index>& positions);  // of active rows; sorted; the Gram is told too
-    void write(double* beta) const;                         // active ones; others are left
+    void write(double* beta) const;  // active ones; others are left
     const std::vector<double>& product() const { return product_; }
     double gap() const { return gap_; }
     Index steps() const { return steps_; }
     Index rounds() const { return rounds_; }
-    // How far each active row is from taking part: 0 or less for those that violate or are free.
-    std::vector<double> slack() const;
 
 private:
     struct Range {

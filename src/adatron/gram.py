@@ -76,6 +76,10 @@ class Gram:
             raise ValueError(f"dtype={self.dtype} is unknown: pass float32 or float64.")
         self.cache_bytes = int(cache_bytes)
         self.threads = effective_threads(threads)
+        if isinstance(self.kernel, Precomputed) and X.shape != X.shape[::-1]:
+            raise ValueError(
+                f"X has shape {X.shape} with kernel=Precomputed(): pass the square matrix of kernel values."
+            )
         self.diagonal: Array = self.kernel.diag(X)
         self.size = len(self.diagonal)
         if not np.isfinite(self.diagonal).all():

@@ -391,7 +391,6 @@ def test_a_list_is_data_too():
     check_close(Gram(Gaussian(1.0), X).product(np.ones(3)), Gaussian(1.0)(X).sum(axis=0), np.float32)
 
 
-@pytest.mark.xfail(strict=True, reason="only the diagonal is looked at, and broadcast")
 def test_a_precomputed_matrix_must_be_square():
     with pytest.raises(ValueError, match=r"X has shape \(4, 3\).*square"):
         Gram(Precomputed(), np.ones((4, 3)), threads=1)

@@ -62,8 +62,6 @@ KERNELS = {
     "sum": lambda width, d: Gaussian(width * np.sqrt(d)) + 0.5 * Linear() + Constant(2.0),
     "product": lambda width, d: 0.5 * Exponential(1 / (width * d)) * Polynomial(2, 1 / d, 1.0) + Constant(0.1),
 }
-ROUNDED = "sparse duplicates are not at distance zero, and the Exponential takes the root of what they are at"
-KNOWN = {64: ROUNDED, 92: ROUNDED}
 MAX_STEPS = 20_000_000
 DISTANCES = ("gaussian", "exponential", "laplacian")  # kernels that do not mind large or small units
 SEEDS = range(len(USES) * len(KERNELS) * ROUNDS)
@@ -167,13 +165,7 @@ def check_feasible(problem: Problem, beta: np.ndarray) -> None:
         assert abs(beta[members].sum() - total) <= 1e-11 * (1 + np.abs(beta).sum())
 
 
-def known(seed: int):
-    """The case, marked if it meets a bug that is known."""
-    marks = pytest.mark.xfail(strict=True, reason=KNOWN[seed]) if seed in KNOWN else ()
-    return pytest.param(seed, id=case(seed).name, marks=marks)
-
-
-@pytest.mark.parametrize("seed", list(map(known, SEEDS)))
+@pytest.mark.parametrize("seed", [pytest.param(seed, id=case(seed).name) for seed in SEEDS])
 def test_optimum_is_the_oracles(seed):
     here = case(seed)
     problem, K = here.problem, here.K

@@ -527,10 +527,7 @@ print(read("VmHWM") - before, machine.converged_, len(machine.support_))
     [
         "'rbf'",
         "'linear'",
-        pytest.param(
-            "function",
-            marks=pytest.mark.xfail(strict=True, reason="kernels in Python are evaluated by work, not by memory"),
-        ),
+        "function",
     ],
 )
 def test_memory_stays_within_the_cache(kernel):
