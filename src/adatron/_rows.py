@@ -19,10 +19,11 @@ def is_sparse(X: Matrix) -> bool:
     return bool(issparse(X))
 
 
-def matrix(name: str, X: Matrix) -> Matrix:
-    """X as a float64 array or CSR array of finite numbers."""
+def matrix(name: str, X: Matrix, *, keep_float32: bool = False) -> Matrix:
+    """X as an array or CSR array of finite numbers: float64, or float32 if it is that and may stay it."""
+    dtype = np.float32 if keep_float32 and getattr(X, "dtype", None) == np.float32 else np.float64
     try:
-        X = csr_array(X).astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+        X = csr_array(X).astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype)
     except (TypeError, ValueError) as error:
         message = f"{name} holds values that are not numbers: pass a matrix of floats."
         raise type(error)(message) from None

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from adatron import _core
 from adatron._check import Array
+from adatron._rows import matrix
 from adatron.kernels import (
     Exponential,
     Gaussian,
@@ -48,12 +49,6 @@ def nothing() -> None:
     """The pulse that never stops anything."""
 
 
-def as_matrix(X: Any) -> Any:
-    """X as an array or a CSR array."""
-    sparse: bool = issparse(X)
-    return csr_array(X) if sparse else np.asarray(X)
-
-
 class Gram:
     """The kernel matrix of X: rows when asked for, products, the diagonal.
 
@@ -69,7 +64,7 @@ class Gram:
         cache_bytes: float = 2e9,
         threads: int | None = None,
     ) -> None:
-        X = self.X = as_matrix(X)
+        X = self.X = matrix("X", X, keep_float32=True)
         self.kernel = kernel.resolve(X)
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
