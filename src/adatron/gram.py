@@ -35,7 +35,7 @@ Index = NDArray[np.int64]
 
 SLICE_SECONDS = 0.03
 SLICE_OPERATIONS = 4e9  # multiply-adds that take about as long
-PYTHON_WORK = 4000  # a value of a Python function: slow, and each takes eight bytes until the slice is done
+PYTHON_WORK = 16_000  # a value of a Python function: slow, and its temporaries take memory beside the cache
 SAMPLE = 48  # rows on which float32 is compared with float64
 # Distances from dot products lose what norms have too much: beyond this, γ‖x‖² is subtracted coordinate by coordinate
 LARGEST_EXPONENT = 100.0
