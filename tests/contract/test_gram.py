@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -394,3 +397,24 @@ def test_a_list_is_data_too():
 def test_a_precomputed_matrix_must_be_square():
     with pytest.raises(ValueError, match=r"X has shape \(4, 3\).*square"):
         Gram(Precomputed(), np.ones((4, 3)), threads=1)
+
+
+SCARCE = """
+import resource
+import numpy as np
+from adatron import Gram, kernels, problems, solve
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 2))
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + 600_000_000,) * 2)
+gram = Gram(kernels.Gaussian(1.0), X, cache_bytes=4e9, threads=1)  # all rows would take 1.6 GB
+assert 16 <= gram.core.capacity < 7500, gram.core.capacity
+assert abs(gram.rows([7])[0, 9] - kernels.Gaussian(1.0)(X[[7]], X[[9]])[0, 0]) < 1e-6
+print(solve(problems.hinge(np.where(X[:, 0] > 0, 1, -1)), gram).status.value)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for its memory")
+def test_a_cache_that_memory_cannot_hold_becomes_a_smaller_one():
+    done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False)
+    assert done.stdout == "converged\n", done.stderr
