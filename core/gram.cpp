@@ -20,33 +20,30 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 }  // namespace
 
 template <class T>
-Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal,
-              std::size_t cache_bytes, int threads)
-    : kernel_(std::move(kernel)),
-      points_(std::move(points)),
-      columns_(points_),
-      diagonal_(std::move(diagonal)),
+Gram<T>::Gram(std::vector<double> diagonal, std::size_t cache_bytes, int threads)
+    : diagonal_(std::move(diagonal)),
       cache_limit_(cache_bytes),
       threads_(threads),
       active_(diagonal_.size()),
       position_(diagonal_.size()) {
     std::iota(active_.begin(), active_.end(), Index(0));
-    std::iota(position_.begin(), position_.end(), Index(0));
+    position_ = active_;
     open_cache();
 }
 
 template <class T>
+Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal,
+              std::size_t cache_bytes, int threads)
+    : Gram(std::move(diagonal), cache_bytes, threads) {
+    kernel_ = std::move(kernel);
+    columns_ = points_ = std::move(points);
+}
+
+template <class T>
 Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads)
-    : matrix_(matrix),
-      matrix_stride_(stride),
-      diagonal_(std::move(diagonal)),
-      cache_limit_(cache_bytes),
-      threads_(threads),
-      active_(diagonal_.size()),
-      position_(diagonal_.size()) {
-    std::iota(active_.begin(), active_.end(), Index(0));
-    std::iota(position_.begin(), position_.end(), Index(0));
-    open_cache();
+    : Gram(std::move(diagonal), cache_bytes, threads) {
+    matrix_ = matrix;
+    matrix_stride_ = stride;
 }
 
 template <class T>

@@ -50,6 +50,7 @@ public:
     void add_product(const Index* index, Index count, const double* weight, double* out) const;
 
 private:
+    Gram(std::vector<double> diagonal, std::size_t cache_bytes, int threads);
     void open_cache();
     T* slot(Index s) const { return cache_.get() + std::size_t(s) * stride_; }
     std::size_t row_bytes() const { return std::size_t(stride_) * sizeof(T); }
