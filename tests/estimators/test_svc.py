@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from adatron import SVC
 from adatron.kernels import Callable, Exponential, Gaussian, Laplacian, Linear, Polynomial, Precomputed
@@ -264,6 +265,25 @@ def test_hard_margin_of_inseparable_classes_is_told(rows):
 
 
 # ---------------------------------------------------------------- as scikit-learn expects
+
+SCALE = "gamma='scale' counts rows and not weights, as in scikit-learn's own SVC"
+WORDS = "refused, in other words than scikit-learn looks for"
+UNMET = {
+    "check_sample_weight_equivalence_on_dense_data": SCALE,
+    "check_sample_weight_equivalence_on_sparse_data": SCALE,
+    "check_all_zero_sample_weights_error": WORDS,
+    "check_classifier_not_supporting_multiclass": WORDS,
+    "check_sample_weights_not_an_array": "np.ndim is asked of what is no array",
+}
+
+
+@parametrize_with_checks(
+    [SVC(), SVC(kernel="linear", loss="squared_hinge", bias="augmented")],
+    expected_failed_checks=lambda machine: UNMET,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 def test_clone_and_pickle():
