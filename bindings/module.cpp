@@ -9,7 +9,9 @@
 
 #include <algorithm>
 
+#include "coordinate.hpp"
 #include "decomposition.hpp"
+#include "pairs.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +35,16 @@ auto to_numpy(const std::vector<S>& values) {
     auto* copy = new std::vector<S>(values);
     nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<S>*>(p); });
     return nb::ndarray<S, nb::numpy, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
+}
+
+// The spans of a problem, which the caller keeps alive.
+Problem problem_of(const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+                   const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals,
+                   Index rows) {
+    const int sums = int(totals.shape(0));
+    return {linear.data(), lower.data(), upper.data(),
+            ridge.data(),  group.data(), Index(linear.shape(0)),
+            rows,          sums,         {sums > 0 ? totals.data()[0] : 0.0, sums > 1 ? totals.data()[1] : 0.0}};
 }
 
 const double* center_or_null(const std::optional<Vector<double>>& center) { return center ? center->data() : nullptr; }
@@ -149,22 +161,91 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def(
         "__init__",
         [](D* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Index rows, int sums, Vector<double> beta,
+           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
            Vector<double> product, int working_size) {
-            const Problem problem{linear.data(), lower.data(),           upper.data(), ridge.data(),
-                                  group.data(),  Index(linear.shape(0)), rows,         sums};
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             new (self) D(problem, gram, beta.data(), product.data(), working_size);
         },
-        "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "rows"_a, "sums"_a, "beta"_a,
+        "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
         "product"_a, "working_size"_a, nb::keep_alive<1, 2>());
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
     engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);
     engine.def_prop_ro("product", [](const D& d) { return to_numpy(d.product()); }, nb::rv_policy::automatic);
+    engine.def("account", &D::account, Released());
+    engine.def_prop_ro("bias", &D::bias);
     engine.def_prop_ro("gap", &D::gap);
     engine.def_prop_ro("steps", &D::steps);
     engine.def_prop_ro("rounds", &D::rounds);
+}
+
+// What every one of the papers' climbs has.
+template <class C, class T>
+void bind_climb(nb::class_<C>& climb) {
+    climb.def("account", &C::account, nb::kw_only(), "bias"_a, "rho"_a, Released());
+    climb.def_prop_ro("beta", [](const C& c) { return to_numpy(c.beta()); }, nb::rv_policy::automatic);
+    climb.def_prop_ro("product", [](const C& c) { return to_numpy(c.product()); }, nb::rv_policy::automatic);
+    climb.def_prop_ro("wanted", [](const C& c) { return to_numpy(c.wanted()); }, nb::rv_policy::automatic);
+    climb.def_prop_ro("updates", &C::updates);
+    climb.def("correct", [](C& c, Vector<double> product) { c.correct(product.data()); }, "product"_a);
+}
+
+template <class T>
+void bind_coordinate(nb::module_& m, const char* name) {
+    using C = Coordinate<T>;
+    auto climb = nb::class_<C>(m, name, "One coefficient at a time: Kernel-Adatron, SVMseq, SOR.");
+    climb.def(
+        "__init__",
+        [](C* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
+           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
+           Vector<double> product) {
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            new (self) C(problem, gram, beta.data(), product.data());
+        },
+        "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
+        "product"_a, nb::keep_alive<1, 2>());
+    climb.def(
+        "visit",
+        [](C& c, Vector<Index> order, Vector<double> step, double shift, double augment, double seconds) {
+            return c.visit(order.data(), Index(order.shape(0)), step.data(), shift, augment, seconds);
+        },
+        "order"_a, nb::kw_only(), "step"_a, "shift"_a, "augment"_a, "seconds"_a, Released());
+    climb.def(
+        "visit_best",
+        [](C& c, Index count, Vector<double> step, double shift, double augment, double seconds) {
+            return c.visit_best(count, step.data(), shift, augment, seconds);
+        },
+        "count"_a, nb::kw_only(), "step"_a, "shift"_a, "augment"_a, "seconds"_a, Released());
+    climb.def("begin_epoch", &C::begin_epoch);
+    climb.def_prop_ro("shift", &C::shift);
+    climb.def_prop_ro("largest", &C::largest);
+    climb.def_prop_ro("gain", &C::gain);
+    bind_climb<C, T>(climb);
+}
+
+template <class T>
+void bind_pairs(nb::module_& m, const char* name) {
+    using P = Pairs<T>;
+    auto climb = nb::class_<P>(m, name, "Two coefficients at a time: SMO and nearest points.");
+    climb.def(
+        "__init__",
+        [](P* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
+           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
+           Vector<double> product, double bias, std::uint32_t seed) {
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            new (self) P(problem, gram, beta.data(), product.data(), bias, seed);
+        },
+        "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
+        "product"_a, "bias"_a, "seed"_a, nb::keep_alive<1, 2>());
+    climb.def("platt", &P::platt, "rules"_a, Released());
+    climb.def("simplified", &P::simplified, "rules"_a, nb::kw_only(), "quiet_passes"_a, Released());
+    climb.def("extreme", &P::extreme, "rules"_a, Released());
+    climb.def_prop_ro("bias", &P::bias);
+    climb.def_prop_ro("passes", &P::passes);
+    climb.def_prop_ro("last_first", &P::last_first);
+    climb.def_prop_ro("last_second", &P::last_second);
+    bind_climb<P, T>(climb);
 }
 
 }  // namespace
@@ -209,6 +290,37 @@ NB_MODULE(_core, m) {
         .def_ro("gap", &PairOutcome::gap)
         .def_ro("unbounded", &PairOutcome::unbounded);
 
+    nb::class_<Account>(m, "Account")
+        .def_ro("objective", &Account::objective)
+        .def_ro("gap", &Account::gap)
+        .def_ro("kkt_violation", &Account::kkt_violation)
+        .def_ro("margin", &Account::margin)
+        .def_ro("sum", &Account::sum)
+        .def_ro("support", &Account::support)
+        .def_ro("at_bound", &Account::at_bound);
+    m.def(
+        "account",
+        [](Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
+           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product,
+           double bias, double rho) {
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            return account(problem, beta.data(), product.data(), bias, rho);
+        },
+        nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
+        "product"_a, "bias"_a, "rho"_a, Released(), "What a row of the trace says of these coefficients.");
+    nb::class_<PairRules>(m, "PairRules")
+        .def(
+            "__init__",
+            [](PairRules* self, double tolerance, double progress, double seconds, Index most) {
+                new (self) PairRules{tolerance, progress, seconds, most};
+            },
+            nb::kw_only(), "tolerance"_a, "progress"_a, "seconds"_a, "most"_a);
+    nb::enum_<PairEnd>(m, "PairEnd")
+        .value("paused", PairEnd::paused)
+        .value("missing", PairEnd::missing)
+        .value("finished", PairEnd::finished)
+        .value("unbounded", PairEnd::unbounded);
+
     bind_points<float>(m, "Points32");
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
@@ -217,4 +329,8 @@ NB_MODULE(_core, m) {
     bind_gram<double>(m, "Gram64");
     bind_decomposition<float>(m, "Decomposition32");
     bind_decomposition<double>(m, "Decomposition64");
+    bind_coordinate<float>(m, "Coordinate32");
+    bind_coordinate<double>(m, "Coordinate64");
+    bind_pairs<float>(m, "Pairs32");
+    bind_pairs<double>(m, "Pairs64");
 }

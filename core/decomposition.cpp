@@ -35,6 +35,7 @@ Decomposition<T>::Decomposition(const Problem& problem, Gram<T>& gram, const dou
       sums_(problem.sums),
       working_size_(working_size),
       doubled_(problem.variables > problem.rows),
+      totals_{problem.totals[0], problem.totals[1]},
       problem_rows_(problem.rows) {
     load(problem, beta, product);
 }
@@ -291,6 +292,13 @@ void Decomposition<T>::write(double* beta) const {
     const auto& active = gram_.active();
     for (Index v = 0; v < Index(beta_.size()); ++v)
         beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
+}
+
+template <class T>
+Account Decomposition<T>::account() const {
+    const Problem active{linear_.data(),      lower_.data(), upper_.data(), ridge_.data(),           group_.data(),
+                         Index(beta_.size()), rows_,         sums_,         {totals_[0], totals_[1]}};
+    return adatron::account(active, beta_.data(), product_.data(), bias(), 0.5 * (level(sums_ == 2) - level(0)));
 }
 
 template class Decomposition<float>;

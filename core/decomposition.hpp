@@ -11,16 +11,10 @@
 
 #include <vector>
 
+#include "account.hpp"
 #include "gram.hpp"
 
 namespace adatron {
-
-struct Problem {  // spans over n variables; variable v lives on kernel row v % rows
-    const double *linear, *lower, *upper, *ridge;
-    const std::int8_t* group;
-    Index variables, rows;
-    int sums;
-};
 
 template <class T>
 class Decomposition {
@@ -36,6 +30,8 @@ public:
     void write(double* beta) const;  // active ones; others are left
     const std::vector<double>& product() const { return product_; }
     double gap() const { return gap_; }
+    double bias() const { return 0.5 * (level(0) + level(sums_ == 2)); }
+    Account account() const;  // of the active coefficients, after `select`
     Index steps() const { return steps_; }
     Index rounds() const { return rounds_; }
 
@@ -50,6 +46,7 @@ private:
     void lay_out();
     void gather_block(const std::vector<const T*>& row);
     void forget_working_set();
+    double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     Index row_of(Index v) const { return v < rows_ ? v : v - rows_; }
 
     Gram<T>& gram_;
@@ -60,6 +57,7 @@ private:
     std::vector<std::int8_t> group_;
     Range range_[2];
     double gap_ = 0;
+    double totals_[2];
     Index steps_ = 0, rounds_ = 0;
     Index problem_rows_;
 

@@ -34,7 +34,7 @@ def real(
     return number
 
 
-def integer(name: str, value: Any, *, at_least: int) -> int:
+def integer(name: str, value: Any, *, at_least: int = 0) -> int:
     """The value as an int, if it is an integer in range."""
     wish = f"an integer of at least {at_least}"
     if isinstance(value, bool) or not isinstance(value, Integral):

@@ -68,7 +68,7 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     """
     point = finite_vector("beta", beta, length=len(problem))
     if real("snap", snap, at_least=0) > 0:
-        point = _snapped(problem, point, snap)
+        point = snapped(problem, point, snap)
     coef = problem.fold(point)
     product = np.asarray(gram.product(coef), dtype=np.float64)
     if not np.isfinite(product).all():
@@ -101,7 +101,8 @@ def _dot(a: Array, b: Array) -> float:
     return float((a * b).sum())
 
 
-def _snapped(problem: Problem, beta: Array, snap: float) -> Array:
+def snapped(problem: Problem, beta: Array, snap: float) -> Array:
+    """Coefficients within `snap` of a bound put on it, as `certificate` explains."""
     width = problem.upper - problem.lower
     reach = snap * np.where(np.isfinite(width), width, np.abs(beta).max())
     beta = np.where(beta <= problem.lower + reach, problem.lower, beta)

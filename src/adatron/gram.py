@@ -112,6 +112,12 @@ class Gram:
         self.core.forget()
         return Gram(self.kernel, self.X, dtype=np.float64, cache_bytes=self.cache_bytes, threads=self.threads)
 
+    def subset(self, index: Index) -> Gram:
+        """The matrix of these rows and columns alone, with a cache of its own."""
+        index = self._checked(index)
+        X = self.X[np.ix_(index, index)] if isinstance(self.kernel, Precomputed) else self.X[index]
+        return Gram(self.kernel, X, dtype=self.dtype, cache_bytes=self.cache_bytes, threads=self.threads)
+
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
         columns = np.arange(self.size) if index is None else self._checked(index)

@@ -19,8 +19,9 @@ class Status(StrEnum):
     CONVERGED = "converged", "The solver reached the tolerance asked for."
     MAX_ITER = "max_iter", "The solver used up its iterations before it reached the tolerance."
     MAX_TIME = "max_time", "The solver used up its time before it reached the tolerance."
+    STOPPED = "stopped", "The caller's callback asked for an end; this is the best there was."
     INTERRUPTED = "interrupted", "The solver was interrupted; this is the best it had."
-    STALLED = "stalled", "The solver could make no more progress in its arithmetic precision."
+    STALLED = "stalled", "The solver could make no more progress."
     UNBOUNDED = "unbounded", "The objective falls without end: the constraints cannot all be met."
 
     def __new__(cls, value: str, sentence: str) -> Status:

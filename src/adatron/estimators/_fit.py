@@ -116,7 +116,7 @@ def _narrator(name: str) -> Callable[[dict[str, float]], None]:
         nonlocal last
         if at["seconds"] - last >= VERBOSE_SECONDS:
             last = at["seconds"]
-            print(f"[{name}] {last:.1f} s: {at['steps']:.0f} steps, gap {at['gap']:.2e}", flush=True)
+            print(f"[{name}] {last:.1f} s: {at['updates']:.0f} steps, gap {at['kkt_violation']:.2e}", flush=True)
 
     return tell
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,13 +12,49 @@ from adatron._check import Array, choice, finite_vector, integer, real
 from adatron.gram import Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
+from adatron.solvers.adatron import Adatron
+from adatron.solvers.chunking import Chunking
 from adatron.solvers.decomposition import Decomposition
-from adatron.solvers.protocol import Capabilities, Solver, Stop
+from adatron.solvers.nearest_point import NearestPoint
+from adatron.solvers.protocol import About, Capabilities, Solver, Stop
+from adatron.solvers.qp import QP
+from adatron.solvers.smo import SMO, SimplifiedSMO
+from adatron.solvers.sor import SOR
+from adatron.solvers.svmseq import SVMseq, balance
 from adatron.trace import Trace, Watch
 
-__all__ = ["SOLVERS", "Capabilities", "Decomposition", "Solver", "Stop", "solve"]
+__all__ = [
+    "QP",
+    "SMO",
+    "SOLVERS",
+    "SOR",
+    "About",
+    "Adatron",
+    "Capabilities",
+    "Chunking",
+    "Decomposition",
+    "NearestPoint",
+    "SVMseq",
+    "SimplifiedSMO",
+    "Solver",
+    "Stop",
+    "balance",
+    "describe",
+    "make_solver",
+    "solve",
+]
 
-SOLVERS: dict[str, Callable[[], Solver]] = {"decomposition": Decomposition}
+SOLVERS: dict[str, Callable[[], Solver]] = {
+    "decomposition": Decomposition,
+    "adatron": Adatron,
+    "svmseq": SVMseq,
+    "sor": SOR,
+    "smo": SMO,
+    "simplified-smo": SimplifiedSMO,
+    "nearest-point": NearestPoint,
+    "chunking": Chunking,
+    "qp": QP,
+}
 
 # Part of the tolerance that float32 kernel values may take up before they become float64.
 ROUNDING_SHARE = 0.25
@@ -38,19 +74,26 @@ def solve(
     max_time: float | None = None,
     progress: Callable[[dict[str, float]], Any] | None = None,
     trace: bool = False,
+    held_out: Callable[[Array, float], float] | None = None,
     watch: Watch | None = None,
 ) -> Solution:
     """Solve ``problem`` over ``gram`` until its KKT violation is at most ``tol``.
 
     Kernel values in float32 are tried as they are; when their rounding, compared with float64 on a sample of rows,
     takes up too much of ``tol``, or they allow no more progress, the solve goes on from there in float64.
+
+    ``solver`` is a name in `SOLVERS` or a solver object such as ``Adatron(rate=0.5)``. ``max_iter`` counts what the
+    solver calls an iteration (see `describe`). ``progress`` is called with what a row of the trace says, and ends the
+    solve by returning True. ``held_out`` maps coefficients, one a kernel row, and a bias to an error, which a trace
+    then has beside the rest.
     """
-    chosen = SOLVERS[choice("solver", solver, list(SOLVERS))]() if isinstance(solver, str) else solver
+    chosen = make_solver("solver", solver)
     stop = Stop(tol=real("tol", tol, above=0), max_iter=integer("max_iter", max_iter, at_least=-1))
     if max_time is not None:
         max_time = real("max_time", max_time, above=0, infinite=True)
     if watch is None:
-        watch = Watch(max_time=max_time, progress=progress, trace=Trace() if trace else None)
+        listener = Trace() if trace else None
+        watch = Watch(max_time=max_time, progress=progress, trace=listener, held_out=held_out)
     _check(problem, gram, chosen, start)
     if np.abs(gram.diagonal).max() > FLOAT32_VALUES:
         gram = gram.in_float64()
@@ -66,6 +109,31 @@ def solve(
         stop = replace(stop, max_iter=max(0, stop.max_iter - solution.n_iter))
     again = chosen.solve(problem, gram.in_float64(), start=solution.beta, stop=stop, watch=watch)
     return replace(again, n_iter=solution.n_iter + again.n_iter)
+
+
+def make_solver(name: str, solver: Any) -> Solver:
+    """The solver of this name, or the object itself if it is one; ``name`` is the parameter's, for the complaint."""
+    if not isinstance(solver, str) and all(hasattr(solver, part) for part in ("solve", "accepts", "name")):
+        return cast(Solver, solver)
+    return SOLVERS[choice(name, solver, list(SOLVERS))]()
+
+
+def describe(name: str | None = None) -> str:
+    """What each solver does, after whom, what it takes and what it is good for; or one of them."""
+    names = list(SOLVERS) if name is None else [choice("name", name, list(SOLVERS))]
+    return "\n\n".join(_card(SOLVERS[each]()) for each in names)
+
+
+def _card(solver: Solver) -> str:
+    about = solver.about
+    lines = {
+        "update": about.update,
+        "after": about.source,
+        "takes": str(solver.accepts),
+        "counts": f"max_iter in {about.iteration}s",
+        "good for": about.good_for,
+    }
+    return "\n".join([solver.name, *(f"  {key:9} {value}" for key, value in lines.items())])
 
 
 def _check(problem: Problem, gram: Gram, solver: Solver, start: Array | None) -> None:

@@ -27,23 +27,22 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, certificate, gradient
-from adatron.gram import Gram, Paced, nothing
+from adatron.certificates import gradient
+from adatron.gram import Gram, nothing
 from adatron.problems import Problem
-from adatron.solution import Certificate, Solution, Status
-from adatron.solvers.protocol import Capabilities, Stop
-from adatron.trace import OutOfTime, StoppedByCaller, Watch
+from adatron.solution import Solution, Status
+from adatron.solvers._run import End, Run, spans
+from adatron.solvers.protocol import About, Capabilities, Stop
+from adatron.trace import Watch
 
 INNER = 0.07  # the small problem is solved to this part of the gap
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
 WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
-CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 
 TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, that rounding could have made
 SLOW_RATE = 2e10  # multiply-adds a second to count on
-LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 
 LEAN_ROWS = 16_000  # fewer are all kept active
 LEAN_WORK = 64  # more multiply-adds a value make a row too dear to compute twice
@@ -52,13 +51,6 @@ SAMPLES = (0.1, 0.33)
 SAMPLE_GAP = 0.1  # a sample's own optimum is not worth more
 NEIGHBOURS = 2.0  # active rows for each that violates or is free
 LEAN_GAP = 0.03  # part of the gap that a climb over few rows aims at
-
-
-class _End(Exception):
-    """Leave the climb with this status."""
-
-    def __init__(self, status: Status) -> None:
-        self.status = status
 
 
 @dataclass
@@ -71,6 +63,12 @@ class Decomposition:
 
     name = "decomposition"
     accepts = Capabilities()
+    about = About(
+        update="the worst violators at a time: β_i ← β_i + t, β_j ← β_j − t within them, second-order choice",
+        source="Osuna, Freund & Girosi (1997); Joachims (1999); Platt (1998); Fan, Chen & Lin (2005)",
+        iteration="step",
+        good_for="everything: the default, and the fastest here",
+    )
 
     def solve(
         self,
@@ -82,19 +80,10 @@ class Decomposition:
         watch: Watch | None = None,
     ) -> Solution:
         """Climb until the certificate is content."""
-        run = _Run(self, problem, gram, stop or Stop(), watch or Watch(), start)
-        try:
-            status = run.climb_all()
-        except _End as end:
-            status = end.status
-        except OutOfTime:
-            status = Status.MAX_TIME
-        except (KeyboardInterrupt, StoppedByCaller):
-            status = Status.INTERRUPTED
-        return run.solution(status)
+        return _Run(self, problem, gram, start, stop, watch).solve()
 
 
-class _Run:
+class _Run(Run):
     """One solve: the state that the stages share."""
 
     def __init__(
@@ -102,27 +91,24 @@ class _Run:
         solver: Decomposition,
         problem: Problem,
         gram: Gram,
-        stop: Stop,
-        watch: Watch,
         start: Array | None,
+        stop: Stop | None,
+        watch: Watch | None,
     ) -> None:
-        self.problem, self.gram, self.stop, self.watch = problem, gram, stop, watch
+        super().__init__(problem, gram, start, stop, watch)
         self.solver = solver
-        self.fresh = start is None
-        self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
-        self.steps = self.rounds = 0
+        self.rounds = 0
         closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
-        self.endless = not (closed or len(problem.totals) == 2)
+        self.open_ended = not (closed or len(problem.totals) == 2)
         self.engine: Any = None  # the core's climb, while one is under way
-        self.guess = np.zeros(problem.rows)  # the product as the climb knows it: exact on the active rows
 
-    def climb_all(self) -> Status:
+    def climb(self) -> Status:
         """Sample if that pays, then climb and judge until the judge is content."""
         lean = self.sample() if self.fresh else bool(self.solver.lean)
         best, idle = inf, 0
         while True:
             verdict = self.judge()
-            if verdict.kkt_violation <= self.stop.tol * CERTAIN:
+            if self.content(verdict):
                 return Status.CONVERGED
             idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
             best = min(best, verdict.kkt_violation)
@@ -132,7 +118,7 @@ class _Run:
             goal = self.stop.tol
             if active is not None:
                 goal = max(0.9 * goal, LEAN_GAP * verdict.kkt_violation)
-            self.climb(active, goal)
+            self.rise(active, goal)
 
     def sample(self) -> bool:
         """Climb on samples of growing size; whether few enough rows support the first to go on lean."""
@@ -145,7 +131,7 @@ class _Run:
         order = np.random.default_rng(self.solver.seed).permutation(m)
         for part in SAMPLES:
             rows = np.sort(order[: int(part * m)])
-            self.climb(rows, SAMPLE_GAP)
+            self.rise(rows, SAMPLE_GAP)
             support = np.count_nonzero(self.problem.fold(self.beta)) / len(rows)
             if self.solver.lean is None and support > LEAN_SUPPORT:
                 return False
@@ -155,10 +141,6 @@ class _Run:
         """What rounding alone may make of the gradient, in float64."""
         coef = self.problem.fold(self.beta)
         return float(16 * np.finfo(np.float64).eps * np.abs(self.gram.diagonal).max() * np.abs(coef).sum())
-
-    def judge(self) -> Certificate:
-        """The certificate of where we stand."""
-        return certificate(self.problem, Paced(self.gram, self.watch.check), self.beta)
 
     def near_margin(self) -> NDArray[np.int64] | None:
         """Rows that are free, violate, or come next to it; None when that is most of them."""
@@ -180,10 +162,10 @@ class _Run:
             return None
         return np.sort(np.argpartition(nearest, wanted)[:wanted]).astype(np.int64)
 
-    def climb(self, active: NDArray[np.int64] | None, goal: float) -> None:
+    def rise(self, active: NDArray[np.int64] | None, goal: float) -> None:
         """Rounds over the active rows (all: None) until the gap among them is at most ``goal``."""
         problem, gram = self.problem, self.gram
-        product = gram.product(problem.fold(self.beta), self.watch.check)
+        product = self.product()
         self.guess = np.array(product)
         gram.activate(active)
         make: Any = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
@@ -191,13 +173,7 @@ class _Run:
         size = min(self.solver.working_size or self.affordable(1024 if rows > 12_000 else 512, rows), len(problem))
         engine = self.engine = make(
             gram.core,
-            linear=problem.linear,
-            lower=problem.lower,
-            upper=problem.upper,
-            ridge=problem.ridge,
-            group=problem.group,
-            rows=problem.rows,
-            sums=len(problem.totals),
+            **spans(problem),
             beta=self.beta,
             product=np.ascontiguousarray(product if active is None else product[active]),
             working_size=size,
@@ -205,17 +181,12 @@ class _Run:
         whole = size == len(problem)
         exact = gram.dtype == np.float64
         patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
-        done, best, best_round = self.steps, inf, 0
+        done, best, best_round = self.n_iter, inf, 0
         try:
             while True:
                 gap = engine.select()
-                self.watch.report(
-                    round=self.rounds + engine.rounds,
-                    steps=done + engine.steps,
-                    gap=gap,
-                    active=rows,
-                    kernel_rows=gram.core.rows_computed,
-                )
+                if self.watch.listens:
+                    self.report(rows)
                 if gap <= goal:
                     return
                 pulse = self.watch.check if done + engine.steps > 0 else nothing  # one round is made in any case
@@ -229,14 +200,30 @@ class _Run:
                 if self.stop.max_iter >= 0:
                     limit = min(limit, self.stop.max_iter - done - engine.steps)
                     if limit <= 0:
-                        raise _End(Status.MAX_ITER)
+                        raise End(Status.MAX_ITER)
                 gram.fetch(engine.working_rows, pulse)
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
-                if outcome.unbounded or (self.endless and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
-                    raise _End(Status.UNBOUNDED)
+                if outcome.unbounded or (self.open_ended and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
+                    raise End(Status.UNBOUNDED)
         finally:
             self.settle()
+            self.n_iter += engine.steps
+            self.rounds += engine.rounds
+            self.engine = None
+
+    def report(self, active: int) -> None:
+        """A row of the trace; over part of the rows it knows nothing of the whole."""
+        engine = self.engine
+        account = engine.account()
+        of_all = active == self.problem.rows
+        self.tell(
+            account if of_all else _Partial(engine.gap, account.support, account.at_bound),
+            bias=engine.bias,
+            updates=self.n_iter + engine.steps,
+            epoch=self.rounds + engine.rounds,
+            active=active,
+        )
 
     def affordable(self, size: int, rows: int) -> int:
         """A working set whose rows take a tenth of the time left at most."""
@@ -261,24 +248,16 @@ class _Run:
         if self.engine is not None:
             self.engine.write(self.beta)
             self.guess[self.gram.core.active] = self.engine.product
-            self.steps += self.engine.steps
-            self.rounds += self.engine.rounds
-            self.engine = None
 
-    def solution(self, status: Status) -> Solution:
-        """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
-        hurry = Watch(max_time=LAST_MOMENT if status in (Status.MAX_TIME, Status.INTERRUPTED) else None)
-        try:
-            verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)
-        except OutOfTime:
-            g = gradient(self.problem, self.guess, self.beta)
-            verdict = Certificate(nan, inf, nan, inf, inf, nan, *bias(self.problem, g, self.beta))
-        return Solution(
-            beta=self.beta,
-            status=status,
-            certificate=verdict,
-            n_iter=self.steps,
-            seconds=self.watch.seconds,
-            trace=self.watch.trace,
-            rows=self.problem.rows,
-        )
+
+@dataclass(frozen=True)
+class _Partial:
+    """The account of a climb over some of the rows only."""
+
+    kkt_violation: float
+    support: int
+    at_bound: int
+    objective: float = nan
+    gap: float = nan
+    margin: float = nan
+    sum: float = nan

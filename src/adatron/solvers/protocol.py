@@ -23,6 +23,16 @@ class Stop:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a solver is, for those who look for one."""
+
+    update: str
+    source: str
+    iteration: str  # what `max_iter` and `n_iter` count
+    good_for: str
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What a solver can be handed."""
 
@@ -35,7 +45,7 @@ class Capabilities:
     def refusal(self, problem: Problem) -> str | None:
         """Why the problem is not for this solver, or None."""
         if len(problem.totals) not in self.sums:
-            return f"a problem with {len(problem.totals)} sums"
+            return _SUMS[len(problem.totals)]
         if not self.infinite_box and not np.isfinite([problem.lower, problem.upper]).all():
             return "a box without end (C=inf, squared hinge)"
         if not self.ridge and problem.ridge.any():
@@ -44,12 +54,31 @@ class Capabilities:
             return "two coefficients a row (regression)"
         return None
 
+    def __str__(self) -> str:
+        sums = " or ".join(("no sum", "one sum", "two sums")[count] for count in self.sums)
+        lacks = {"boxes without end": self.infinite_box, "ridge": self.ridge, "regression": self.doubled}
+        without = [name for name, able in lacks.items() if not able]
+        warm = "warm starts" if self.warm_start else "no warm starts"
+        return f"{sums}; {warm}" + (f"; not {', '.join(without)}" if without else "")
+
+
+_SUMS = (
+    "a problem without a sum (bias='none' or 'augmented')",
+    "a problem with a sum (bias='exact')",
+    "a problem with two sums (ν, nearest points)",
+)
+
 
 class Solver(Protocol):
     """An algorithm for the one problem."""
 
     name: str
-    accepts: Capabilities
+    about: About
+
+    @property
+    def accepts(self) -> Capabilities:
+        """What it can be handed."""
+        ...
 
     def solve(
         self,

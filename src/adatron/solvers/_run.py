@@ -1,0 +1,194 @@
+"""What the run of every solver shares: the judge, the clock, the account it gives, and how it ends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from adatron import _core
+from adatron._check import Array
+from adatron.certificates import bias, certificate, gradient
+from adatron.gram import Gram, Paced
+from adatron.problems import Problem
+from adatron.solution import Certificate, Solution, Status
+from adatron.solvers.protocol import Stop
+from adatron.trace import OutOfTime, StoppedByCaller, Watch
+
+CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
+LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
+PATIENCE = 1000  # epochs without a hundredth's progress, beside half of all made, before a climb gives up
+ENDLESS = 1e-9  # ‖Kd‖ next to nothing against d: the coefficients grow along d without end
+
+
+class End(Exception):
+    """Leave the climb with this status."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+class Run(ABC):
+    """One solve: where it stands, and what may end it."""
+
+    def __init__(self, problem: Problem, gram: Gram, start: Array | None, stop: Stop | None, watch: Watch | None):
+        self.problem, self.gram = problem, gram
+        self.stop, self.watch = stop or Stop(), watch or Watch()
+        self.fresh = start is None
+        self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
+        self.guess = np.zeros(problem.rows)  # K·fold(β) as the climb knows it
+        self.n_iter = 0
+        self._best, self._best_at = inf, 0.0
+        self._before: tuple[Array, Array] | None = None
+
+    @abstractmethod
+    def climb(self) -> Status:
+        """Climb until the judge is content."""
+
+    def settle(self) -> None:
+        """Take over from the core what it has; called before the end. What is in β already stays."""
+        return
+
+    def solve(self) -> Solution:
+        """Climb, and hand back what there is, whatever ends the climb."""
+        try:
+            status = self.climb()
+        except End as end:
+            status = end.status
+        except OutOfTime:
+            status = Status.MAX_TIME
+        except StoppedByCaller:
+            status = Status.STOPPED
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        self.settle()
+        return self.solution(status)
+
+    def product(self) -> Array:
+        """K·fold(β), made anew."""
+        return self.gram.product(self.problem.fold(self.beta), self.watch.check)
+
+    def judge(self) -> Certificate:
+        """The certificate of where we stand."""
+        return certificate(self.problem, Paced(self.gram, self.watch.check), self.beta)
+
+    def content(self, verdict: Certificate) -> bool:
+        """Whether the certificate is within the tolerance."""
+        return verdict.kkt_violation <= self.stop.tol * CERTAIN
+
+    def start_core(self, make32: Any, make64: Any, **options: Any) -> Any:
+        """The core's climb from β over all rows."""
+        problem, gram = self.problem, self.gram
+        gram.activate(None)
+        make = make64 if gram.dtype == np.float64 else make32
+        return make(gram.core, **spans(problem), beta=self.beta, product=self.product(), **options)
+
+    def tell(self, account: Any, *, bias: float, updates: int, epoch: int | None = None, **more: float) -> None:
+        """A row of the trace; an epoch is an iteration unless told otherwise."""
+        if not self.watch.listens:
+            return
+        if self.watch.held_out is not None:
+            self.settle()
+            more["error"] = self.watch.held_out(self.problem.fold(self.beta), bias)
+        self.watch.report(
+            epoch=self.n_iter if epoch is None else epoch,
+            objective=account.objective,
+            gap=account.gap,
+            kkt_violation=account.kkt_violation,
+            margin=account.margin,
+            bias=bias,
+            sum=account.sum,
+            support=account.support,
+            at_bound=account.at_bound,
+            updates=updates,
+            kernel_evaluations=self.gram.core.rows_computed * self.gram.size,
+            **more,
+        )
+
+    def patience(self, lack: float, epoch: float) -> None:
+        """End a climb that gets nowhere; epochs that bring less than a hundredth count as nowhere."""
+        if lack < 0.99 * self._best:
+            self._best, self._best_at = lack, epoch
+        elif epoch - self._best_at > PATIENCE + epoch / 2:
+            raise End(Status.STALLED)
+
+    def endless(self, beta: Array, product: Array) -> None:
+        """End a climb whose coefficients grow in a direction d with Kd = 0, along which the objective falls for ever.
+
+        A direction is taken from the last call to this one. It must stay in the box for ever and keep the sums.
+        """
+        problem = self.problem
+        if self._before is not None:
+            d, change = beta - self._before[0], product - self._before[1]
+            size = float(np.abs(d).sum())
+            reach = float(np.sqrt(max(self.gram.diagonal.max(), 0.0)))
+            leaves = np.where(d > 0, np.isfinite(problem.upper), np.isfinite(problem.lower))
+            kept = [abs(float(d[i].sum())) for i, _ in problem.sums]
+            small = ENDLESS * size
+            if (
+                size > 0
+                and float(np.abs(d[leaves]).sum()) <= small
+                and max(kept, default=0.0) <= small
+                and float(np.abs(problem.ridge * d).max()) <= small
+                and float(np.abs(change).max()) <= small * reach * max(reach, 1e-300)
+                and float(problem.linear @ d) < -small
+            ):
+                raise End(Status.UNBOUNDED)
+        self._before = beta, product
+
+    def solution(self, status: Status) -> Solution:
+        """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
+        ended_early = status in (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED)
+        hurry = Watch(max_time=LAST_MOMENT if ended_early else None)
+        try:
+            verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)
+        except OutOfTime:
+            g = gradient(self.problem, self.guess, self.beta)
+            verdict = Certificate(nan, inf, nan, inf, inf, nan, *bias(self.problem, g, self.beta))
+        return Solution(
+            beta=self.beta,
+            status=status,
+            certificate=verdict,
+            n_iter=self.n_iter,
+            seconds=self.watch.seconds,
+            trace=self.watch.trace,
+            rows=self.problem.rows,
+        )
+
+
+def spans(problem: Problem) -> dict[str, Any]:
+    """The problem as the core takes it."""
+    return {
+        "linear": problem.linear,
+        "lower": problem.lower,
+        "upper": problem.upper,
+        "ridge": problem.ridge,
+        "group": problem.group,
+        "totals": problem.totals,
+        "rows": problem.rows,
+    }
+
+
+def account_of(problem: Problem, beta: Array, product: Array, bias: float, rho: float) -> Any:
+    """What a row of the trace says of these coefficients."""
+    return _core.account(**spans(problem), beta=beta, product=product, bias=bias, rho=rho)
+
+
+def meet_sums(problem: Problem, beta: Array) -> Array:
+    """β with its sums put right: what is missing is spread over the free coefficients, then over any with room."""
+    beta = np.clip(beta, problem.lower, problem.upper)
+    for members, total in problem.sums:
+        part, low, high = beta[members], problem.lower[members], problem.upper[members]
+        for free_only in (True, False):
+            for _ in range(len(part)):
+                missing = total - part.sum()
+                room = (part < high) if missing > 0 else (part > low)
+                if free_only:
+                    room &= (part > low) & (part < high)
+                if abs(missing) <= 1e-15 * (np.abs(part).sum() + abs(total)) or not room.any():
+                    break
+                part = np.where(room, np.clip(part + missing / room.sum(), low, high), part)
+        beta[members] = part
+    return beta
