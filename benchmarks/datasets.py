@@ -1,21 +1,19 @@
 """The nine problems of the comparison, each a named value.
 
-Generated sets need nothing. The others are read from ``$ADATRON_DATA``, then from
-``../shared/data`` beside the project; a set that neither holds raises `FileNotFoundError`, and
-its problem is skipped.
+Generated sets need nothing. The others are looked for by `adatron.datasets.find`; a set that is not found raises
+`FileNotFoundError`, and its problem is skipped.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from adatron.datasets import find as stored
+
 Data = tuple[np.ndarray, np.ndarray]
-PROJECT = Path(__file__).resolve().parents[1]
 QUICK_ROWS = 1500
 
 
@@ -41,16 +39,6 @@ class Problem:
 def signs(y: np.ndarray) -> np.ndarray:
     """+1 where y is positive, -1 elsewhere."""
     return np.where(y > 0, 1, -1).astype(np.int8)
-
-
-def stored(name: str) -> np.lib.npyio.NpzFile:
-    """Open ``<name>/<name>.npz`` in the first data folder that holds it."""
-    folders = [os.environ.get("ADATRON_DATA"), PROJECT.parent / "shared" / "data"]
-    paths = [Path(folder) / name / f"{name}.npz" for folder in folders if folder]
-    for path in paths:
-        if path.exists():
-            return np.load(path)
-    raise FileNotFoundError(f"{name}.npz is not in $ADATRON_DATA nor in ../shared/data")
 
 
 def checkerboard() -> Data:

@@ -18,7 +18,9 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from .datasets import PROJECT, Problem
+from adatron.datasets import PROJECT
+
+from .datasets import Problem
 from .machine import DISTURBED, OtherLoad
 from .worker import CANNOT_IMPORT
 

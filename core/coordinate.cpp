@@ -10,7 +10,7 @@ namespace adatron {
 namespace {
 
 constexpr Index block = 128;  // their part of as many rows stays in the nearest caches
-constexpr Index ahead = 48;   // rows computed at a time, where the next visits need them
+constexpr Index ahead = 96;   // rows computed at a time, where the next visits need them
 
 }  // namespace
 

@@ -75,7 +75,7 @@ typename Pairs<T>::Tried Pairs<T>::step(Index i, Index j, double least_move, boo
     } else {
         return Tried::failed;
     }
-    to_j = landed(to_j, low, high);
+    to_j = landed(landed(to_j, low, high), lower[j], upper[j]);  // its own bound may differ from the segment's end
     // relative for Platt, outright for the simplified rule
     const double threshold = flat_too ? least_move * (std::abs(to_j) + std::abs(beta_j) + least_move) : least_move;
     if (std::abs(to_j - beta_j) < threshold || to_j == beta_j) return Tried::failed;

@@ -6,13 +6,13 @@ for scikit-learn.
 
 import os
 
-from adatron import _core, kernels, problems
+from adatron import _core, datasets, kernels, problems, solvers
 from adatron.certificates import certificate
 from adatron.estimators import SVC
 from adatron.gram import Gram
 from adatron.solvers import solve
 
-__all__ = ["SVC", "Gram", "certificate", "kernels", "problems", "solve"]
+__all__ = ["SVC", "Gram", "certificate", "datasets", "kernels", "problems", "solve", "solvers"]
 __version__ = "0.1.0"
 
 if (_wanted := os.environ.get("ADATRON_ISA")) is not None:

@@ -6,6 +6,7 @@ classes differ in their markers too, and the boundary and the margin in their li
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 INK, PAPER = "#1B1F23", "#FFFFFF"
 COLOURS = ("#0072B2", "#D55E00")  # of the negative and the positive class
 SHADES = ("#9CC7E4", "#F6F6F4", "#F2BE98")  # from f = -2 over 0 to 2
+LINES = (INK, "#0072B2", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7", "#8A8A8A", "#7B5EA7")  # of climbs
 MARKERS = ("o", "^")
 SIZES = (30, 38)  # a triangle of the same size looks smaller than a disc
 BANDS = 20  # of the shade
@@ -71,6 +73,63 @@ def save_decision_boundary(machine: Any, X: Any, y: Any, path: Path) -> None:
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8.5, handletextpad=0.5)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+def climbs(
+    traces: Mapping[str, Any],
+    ax: Axes | None = None,
+    *,
+    column: str = "gap",
+    by: str = "seconds",
+    best: bool = True,
+) -> Axes:
+    """Draw a column of several traces, such as the duality gap, against time or epochs: a line a climb.
+
+    Parameters
+    ----------
+    traces : from a name for the legend to a `Trace`, or any mapping of columns; names that begin alike (up to a
+        space) share a colour and differ in their lines.
+    column, by : what is drawn against what.
+    best : draw the least value so far, which an oscillating climb need not have at hand any more.
+    ax : where to draw; a new figure unless given.
+    """
+    _require_matplotlib()
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(layout="constrained")
+    families: dict[str, int] = {}
+    for name, trace in traces.items():
+        family = name.split(" ")[0]
+        used = families[family] = families.get(family, -1) + 1
+        colour = LINES[list(families).index(family) % len(LINES)]
+        values = np.asarray(trace[column], dtype=np.float64)
+        if best:
+            values = np.fmin.accumulate(values)
+        known = np.isfinite(values) & (values > 0)
+        at = np.asarray(trace[by], dtype=np.float64)[known]
+        ax.plot(at, values[known], color=colour, linestyle=("-", "--", ":")[used % 3], linewidth=1.6, label=name)
+        if known.any():
+            ax.plot(at[-1:], values[known][-1:], color=colour, marker="o", markersize=4)
+    ax.set(xscale="log", yscale="log", xlabel=by, ylabel=column)
+    ax.grid(True, which="major", color="#E4E4E0", linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def save_climbs(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write panels of `climbs`, each under its title and with a legend, to a file; no display is needed."""
+    _require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.2 * len(panels), 4.6), layout="constrained")
+    for ax, (title, traces) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
+        climbs(traces, ax)
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.set(ylabel="relative duality gap, least so far")
+        ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 

@@ -57,6 +57,10 @@ class StoppedByCaller(Exception):
     """The progress callback asked for an end."""
 
 
+def _none() -> Array:
+    raise RuntimeError("nothing was reported yet: there are no coefficients to ask for.")
+
+
 @dataclass
 class Watch:
     """Deadline, progress and trace of one solve.
@@ -75,6 +79,7 @@ class Watch:
     held_out: Callable[[Array, float], float] | None = None
     started: float = field(default_factory=perf_counter)
     last: dict[str, float] = field(default_factory=dict)  # what was reported last
+    coef: Callable[[], Array] = _none  # the coefficients at that time
 
     @property
     def seconds(self) -> float:
@@ -101,9 +106,11 @@ class Watch:
         if self.max_time is not None and self.seconds > self.max_time:
             raise OutOfTime
 
-    def report(self, **values: float) -> None:
-        """Tell whoever listens."""
-        self.last = values
+    def report(self, coef: Callable[[], Array], **values: float) -> None:
+        """Tell whoever listens; ``coef`` gives the coefficients, one a kernel row, to those who ask."""
+        self.coef, self.last = coef, values
+        if self.held_out is not None:
+            values["error"] = self.held_out(coef(), values["bias"])
         if self.trace is not None:
             self.trace.append(seconds=self.seconds, **values)
         if self.progress is not None and self.progress({"seconds": self.seconds, **values}) is True:

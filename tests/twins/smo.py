@@ -55,7 +55,7 @@ class State:
             if abs(at_L - at_H) <= flat:
                 return False
             new2 = L if at_L < at_H else H
-        new2 = snap(new2, L, H)
+        new2 = snap(snap(new2, L, H), lower[i2], upper[i2])
         if abs(new2 - beta2) < least(new2, beta2):
             return False
         new1 = snap(min(max(s - new2, lower[i1]), upper[i1]), lower[i1], upper[i1])

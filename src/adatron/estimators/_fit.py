@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from adatron._check import choice, integer, real
+from adatron._check import Array, choice, integer, real
 from adatron.gram import Gram
 from adatron.kernels import Constant, Kernel, Precomputed, resolve_kernel
 from adatron.model import Model
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
-from adatron.solvers import SOLVERS, Decomposition, Solver, solve
+from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
 from adatron.trace import Trace, Watch
 
 BIASES = ("exact", "augmented", "none")
@@ -48,12 +49,7 @@ class Settings:
     @classmethod
     def of(cls, estimator: Any) -> Settings:
         """Read them from an estimator; ``fit`` leaves the estimator's own as they are."""
-        name = "decomposition" if estimator.solver == "auto" else estimator.solver
-        solver: Solver = SOLVERS[choice("solver", name, [*SOLVERS, "auto"])]()
-        if isinstance(solver, Decomposition):
-            seed = estimator.random_state
-            solver.seed = 0 if seed is None else int(np.random.default_rng(seed).integers(2**31))
-            solver.lean = None if estimator.shrinking else False
+        solver = _solver_of(estimator)
         jobs = estimator.n_jobs
         if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-(2**31))) == 0:
             raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
@@ -74,6 +70,19 @@ class Settings:
         )
 
 
+def _solver_of(estimator: Any) -> Solver:
+    """The solver asked for, seeded by ``random_state``; an object handed in stays as it is."""
+    wanted = estimator.solver
+    if isinstance(wanted, str):
+        choice("solver", wanted, ["auto", *SOLVERS])
+    solver = copy(make_solver("solver", "decomposition" if wanted == "auto" else wanted))
+    if isinstance(solver, Decomposition) and not estimator.shrinking:
+        solver.lean = False
+    if estimator.random_state is not None and hasattr(solver, "seed"):
+        solver.seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
+    return solver
+
+
 @dataclass(frozen=True)
 class Fitted:
     """What a fit of one problem yields."""
@@ -83,25 +92,36 @@ class Fitted:
     support: np.ndarray[Any, np.dtype[np.int64]]
 
 
-def fit_task(settings: Settings, X: Any, problem: Problem, watch: Watch) -> Fitted:
-    """Solve one problem over the kernel matrix of X."""
-    kernel = settings.kernel.resolve(X)
-    augment = settings.augment**2 if settings.bias == "augmented" else 0.0
-    trained_on, trained_kernel = X, kernel
-    if augment and settings.precomputed:
-        trained_on = X + augment
-    elif augment:
-        trained_kernel = kernel + Constant(augment)
-    small = problem.rows <= SMALL or settings.tol < FLOAT64_TOL
-    dtype = np.float64 if small else np.float32
-    gram = Gram(trained_kernel, trained_on, dtype=dtype, cache_bytes=settings.cache_bytes, threads=settings.n_jobs)
-    solution = solve(problem, gram, settings.solver, tol=settings.tol, max_iter=settings.max_iter, watch=watch)
-    coef = solution.coef
-    support = np.flatnonzero(coef)
-    bias = solution.certificate.bias + augment * coef.sum()
-    rows = support if settings.precomputed else X[support]
-    model = Model(kernel, rows, coef[support][None], np.array([bias]), np.dtype(dtype))
-    return Fitted(solution, model, support)
+class Task:
+    """One problem over the kernel matrix of X, about to be solved."""
+
+    def __init__(self, settings: Settings, X: Any, problem: Problem) -> None:
+        self.settings, self.X, self.problem = settings, X, problem
+        self.kernel = settings.kernel.resolve(X)
+        self.augment = settings.augment**2 if settings.bias == "augmented" else 0.0
+        small = problem.rows <= SMALL or settings.tol < FLOAT64_TOL
+        self.dtype = np.dtype(np.float64 if small else np.float32)
+
+    def solve(self, watch: Watch) -> Fitted:
+        """Climb, and make a model of what was reached."""
+        settings, X, kernel = self.settings, self.X, self.kernel
+        if self.augment and settings.precomputed:
+            X = X + self.augment
+        elif self.augment:
+            kernel = kernel + Constant(self.augment)
+        gram = Gram(kernel, X, dtype=self.dtype, cache_bytes=settings.cache_bytes, threads=settings.n_jobs)
+        solution = solve(self.problem, gram, settings.solver, tol=settings.tol, max_iter=settings.max_iter, watch=watch)
+        return Fitted(solution, self.model(solution.coef, solution.certificate.bias), np.flatnonzero(solution.coef))
+
+    def model(self, coef: Array, bias: float) -> Model:
+        """The machine with these coefficients, one a row, and this bias, to which a bias in the kernel is added."""
+        support = np.flatnonzero(coef)
+        rows = support if self.settings.precomputed else self.X[support]
+        intercept = np.array([bias + self.augment * coef.sum()])
+        return Model(self.kernel, rows, coef[support][None], intercept, self.dtype)
+
+
+Progress = Callable[[dict[str, float]], Any]
 
 
 def watch_for(settings: Settings, name: str) -> Watch:
@@ -109,7 +129,14 @@ def watch_for(settings: Settings, name: str) -> Watch:
     return Watch(max_time=settings.max_time, progress=_narrator(name) if settings.verbose else None, trace=Trace())
 
 
-def _narrator(name: str) -> Callable[[dict[str, float]], None]:
+def both(first: Progress | None, second: Progress | None) -> Progress | None:
+    """A progress callback that calls two, and asks for an end if either does."""
+    if first is None or second is None:
+        return first or second
+    return lambda at: [first(at), second(at)].count(True) > 0
+
+
+def _narrator(name: str) -> Progress:
     last = 0.0
 
     def tell(at: dict[str, float]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adatron import problems
 from adatron._check import Array, choice, finite_vector, real
-from adatron.estimators._fit import Settings, fit_task, warn_unless_converged, watch_for
+from adatron.estimators._callbacks import CallbackSupportMixin, Reporter, with_callbacks
+from adatron.estimators._fit import Settings, Task, both, warn_unless_converged, watch_for
 from adatron.kernels import Precomputed
 from adatron.solution import Status
 
 LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
 
 
-class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of two classes.
 
     Minimises ½‖w‖² + Σ C_i ξ_i with ξ_i = max(0, 1 − y_i (⟨w, φ(x_i)⟩ + b)), or ξ_i² for the squared hinge, where
@@ -35,13 +37,14 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     tol : largest KKT violation to be content with.
     cache_size : megabytes of kernel rows to keep at most.
     class_weight : None, "balanced" or a dict; scales C.
-    max_iter : most steps of two coefficients; -1 for no limit.
+    max_iter : most iterations, of whatever the solver counts (see `adatron.solvers.describe`); -1 for no limit.
     shrinking : whether rows far from the margin may be set aside while climbing.
     decision_function_shape, break_ties : as in scikit-learn; they have no effect with two classes.
-    random_state : seeds the samples with which a climb over many rows begins.
+    random_state : seeds the solver: samples with which a climb over many rows begins, random orders and partners.
     verbose : print a line a second.
     loss : "hinge" or "squared_hinge".
-    solver : "auto" or a name in `adatron.solvers.SOLVERS`.
+    solver : "auto", a name in `adatron.solvers.SOLVERS` (`adatron.solvers.describe` tells them apart), or a solver
+        object with its own options, such as ``adatron.solvers.Adatron(rate=0.5)``.
     bias : "exact" (Σβ = 0), "augmented" (kernel + augment²) or "none" (through the origin).
     max_time : seconds after which the best machine so far is returned, with a warning.
     n_jobs : threads; None for as many as OpenMP and threadpoolctl allow.
@@ -52,7 +55,8 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     shape_fit_ : as in scikit-learn.
     converged_, stop_reason_ : whether and why the climb ended.
     objective_, duality_gap_, kkt_violation_ : the certificate, computed from the coefficients alone.
-    trace_ : what the climb reported on its way. solutions_ : one `adatron.solution.Solution` a machine.
+    trace_ : what the climb reported on its way, a row an epoch or some steps; ``trace_.frame()`` for pandas.
+    solutions_ : one `adatron.solution.Solution` a machine.
 
     Examples
     --------
@@ -86,7 +90,7 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: bool = False,
         loss: str = "hinge",
-        solver: str = "auto",
+        solver: Any = "auto",
         bias: str = "exact",
         augment: float = 1.0,
         max_time: float | None = None,
@@ -113,8 +117,13 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_time = max_time
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X and their classes y."""
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
+        """Learn from rows X and their classes y.
+
+        ``held_out``, a pair of other rows and their classes, adds the column "error" to ``trace_``: the share of them
+        that the machine gets wrong as it stands.
+        """
         settings = Settings.of(self)
         watch = watch_for(settings, type(self).__name__)
         C = real("C", self.C, above=0, infinite=True)
@@ -131,7 +140,17 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y holds {held}, {classes[:5].tolist()}: pass rows of two classes.")
         weight = self._weights(classes, y, sample_weight)
         problem = constructor(2.0 * labels - 1.0, C, bias=settings.bias, weight=weight)
-        fitted = fit_task(settings, X, problem, watch)
+        task = Task(settings, X, problem)
+        watch.held_out = self._held_out(task, classes, held_out)
+
+        def state() -> dict[str, Any]:
+            model = task.model(watch.coef(), watch.last["bias"])
+            return {"_model": model, "classes_": classes, "intercept_": model.bias}
+
+        epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
+        reporter = Reporter(self, X, y, max_epochs=epochs, watch=watch, state=state)
+        watch.progress = both(watch.progress, reporter if reporter.wanted else None)
+        fitted = task.solve(watch)
 
         by_class = np.argsort(labels[fitted.support], kind="stable")  # as scikit-learn orders them
         self._model = fitted.model
@@ -151,6 +170,7 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = fitted.solution.certificate.objective
         self.duality_gap_ = fitted.solution.certificate.gap
         self.kkt_violation_ = fitted.solution.certificate.kkt_violation
+        reporter.end()
         warn_unless_converged(type(self).__name__, settings.tol, fitted.solution)
         return self
 
@@ -183,6 +203,17 @@ class SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "dtype": [np.float64, np.float32],
             "order": "C",
         }
+
+    def _held_out(self, task: Task, classes: NDArray[Any], held_out: Any) -> Callable[[Array, float], float] | None:
+        """The error of a machine on other data."""
+        if held_out is None:
+            return None
+        if not (isinstance(held_out, tuple | list) and len(held_out) == 2):
+            raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
+        X, y = validate_data(self, *held_out, reset=False, **self._accepted())
+        return lambda coef, bias: float(
+            np.mean(classes[(task.model(coef, bias).decision(X, self.n_jobs)[:, 0] > 0).astype(int)] != y)
+        )
 
     def _weights(self, classes: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> Array:
         scale = compute_class_weight(self.class_weight, classes=classes, y=y)

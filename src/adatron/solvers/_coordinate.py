@@ -50,6 +50,7 @@ class CoordinateRun(Run):
         self.shift = self.augment = 0.0
         self.step = np.zeros(0)
         self.core: Any = None
+        self.updates = 0  # of cores before this one
 
     @abstractmethod
     def steps(self) -> Array:
@@ -69,7 +70,7 @@ class CoordinateRun(Run):
     def climb(self) -> Status:
         """Epochs until paper, account and certificate agree: each is asked only when the one before is content."""
         self.step = self.steps()
-        self.core = self.start_core(_core.Coordinate32, _core.Coordinate64)
+        self.restart()
         aim = self.stop.tol
         account = self.look()
         rested = not self.fresh  # a start may be the optimum already
@@ -78,9 +79,9 @@ class CoordinateRun(Run):
                 self.settle()
                 if self.content(self.judge()):
                     return Status.CONVERGED
-                self.core = self.start_core(_core.Coordinate32, _core.Coordinate64)
+                self.restart()
                 aim *= 0.5
-            self.patience(self.lack(account), self.n_iter)
+            self.patience(self.lack(account), account.objective, self.n_iter)
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.before_epoch()
@@ -91,10 +92,15 @@ class CoordinateRun(Run):
             if self.n_iter % ENDLESS_EVERY == 0:
                 self.endless(self.core.beta, self.core.product)
 
+    def restart(self) -> None:
+        """A core that starts from β, with a fresh product."""
+        self.updates += 0 if self.core is None else self.core.updates
+        self.core = self.start_core(_core.Coordinate32, _core.Coordinate64)
+
     def look(self) -> Any:
         """The account of where the core stands, also for the trace."""
         account = self.core.account(bias=self.shift, rho=0.0)
-        self.tell(account, bias=self.shift, updates=self.core.updates)
+        self.tell(account, bias=self.shift, updates=self.updates + self.core.updates)
         return account
 
     def epoch(self) -> None:

@@ -19,7 +19,8 @@ from adatron.trace import OutOfTime, StoppedByCaller, Watch
 
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
-PATIENCE = 1000  # epochs without a hundredth's progress, beside half of all made, before a climb gives up
+PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
+FALL = 1e-6  # of the objective, that counts as progress
 ENDLESS = 1e-9  # ‖Kd‖ next to nothing against d: the coefficients grow along d without end
 
 
@@ -40,7 +41,11 @@ class Run(ABC):
         self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
         self.guess = np.zeros(problem.rows)  # K·fold(β) as the climb knows it
         self.n_iter = 0
-        self._best, self._best_at = inf, 0.0
+        self.evaluations = 0  # of kernel values outside the gram
+        closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
+        self.bounded = bool(closed) or len(problem.totals) == 2
+        self._least = self._lowest = inf
+        self._marked = 0.0
         self._before: tuple[Array, Array] | None = None
 
     @abstractmethod
@@ -89,10 +94,8 @@ class Run(ABC):
         """A row of the trace; an epoch is an iteration unless told otherwise."""
         if not self.watch.listens:
             return
-        if self.watch.held_out is not None:
-            self.settle()
-            more["error"] = self.watch.held_out(self.problem.fold(self.beta), bias)
         self.watch.report(
+            self.coef,
             epoch=self.n_iter if epoch is None else epoch,
             objective=account.objective,
             gap=account.gap,
@@ -103,15 +106,27 @@ class Run(ABC):
             support=account.support,
             at_bound=account.at_bound,
             updates=updates,
-            kernel_evaluations=self.gram.core.rows_computed * self.gram.size,
+            kernel_evaluations=self.evaluations + self.gram.core.rows_computed * self.gram.size,
             **more,
         )
 
-    def patience(self, lack: float, epoch: float) -> None:
-        """End a climb that gets nowhere; epochs that bring less than a hundredth count as nowhere."""
-        if lack < 0.99 * self._best:
-            self._best, self._best_at = lack, epoch
-        elif epoch - self._best_at > PATIENCE + epoch / 2:
+    def coef(self) -> Array:
+        """One coefficient a kernel row, as the climb has them now."""
+        self.settle()
+        return self.problem.fold(self.beta)
+
+    def patience(self, lack: float, objective: float, epoch: float) -> None:
+        """End a climb that gets nowhere: neither its violation falls by a hundredth nor its objective by a millionth.
+
+        Where the box has no end the objective may fall for ever, and counts for nothing.
+        """
+        somewhere = lack < 0.99 * self._least
+        if self.bounded:
+            somewhere |= objective < self._lowest - FALL * abs(self._lowest)
+        if somewhere:
+            self._least, self._lowest = min(lack, self._least), min(objective, self._lowest)
+            self._marked = epoch
+        elif epoch - self._marked > PATIENCE + epoch / 2:
             raise End(Status.STALLED)
 
     def endless(self, beta: Array, product: Array) -> None:
@@ -140,7 +155,7 @@ class Run(ABC):
 
     def solution(self, status: Status) -> Solution:
         """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
-        ended_early = status in (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED)
+        ended_early = status in (Status.MAX_TIME, Status.INTERRUPTED)
         hurry = Watch(max_time=LAST_MOMENT if ended_early else None)
         try:
             verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)

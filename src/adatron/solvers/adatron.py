@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from adatron import _core
 from adatron._check import Array, choice, integer, real
 from adatron.certificates import bias, gradient
 from adatron.gram import Gram
@@ -105,8 +104,9 @@ class _Run(CoordinateRun):
             self.shift += self.augment * self.tried[-1][1]
         elif self.n_iter == 0:
             self.first_objective = self.core.account(bias=0.0, rho=0.0).objective
-            if not self.fresh:
+            if not self.fresh:  # the first trials shall not undo what the start is worth
                 self.center = bias(self.problem, self.gradient(), self.beta)[0]
+                self.mu *= min(1.0, self.core.account(bias=0.0, rho=0.0).kkt_violation)
             self.shift = self.center + self.mu
         elif self.n_iter == 1:
             self.shift = self.center - self.mu
@@ -138,7 +138,7 @@ class _Run(CoordinateRun):
             self.augment = mean / np.sqrt(len(self.problem)) if mean > 0 else 1.0
             self.step = self.steps()
             if not account.objective < self.first_objective:
-                self.core = self.start_core(_core.Coordinate32, _core.Coordinate64)
+                self.restart()
                 self.tried = [(self.center, 0.0)]
             self.shift = bias(self.problem, self.gradient(), self.core.beta)[0]
 

@@ -27,7 +27,7 @@ from adatron.trace import Watch
 
 INNER = 0.1  # a chunk is solved to this part of the violation outside it
 ENOUGH = 0.3  # and never to more than this part of tol
-IDLE = 20  # chunks in a row that bring nothing
+IDLE = 5  # chunks in a row that bring nothing
 OWN_ENDS = (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED, Status.UNBOUNDED)
 
 
@@ -36,7 +36,7 @@ class Chunking:
     """Chunks of rows over any inner solver, which is a name or a solver object."""
 
     inner: Any = "decomposition"
-    size: int = 256
+    size: int = 512
     fixed: bool = False
 
     name = "chunking"
@@ -156,6 +156,7 @@ class _Run(Run):
         solution = self.inner.solve(part, gram, start=start, stop=Stop(tol=tol), watch=self.watch.inner())
         self.beta[inside] = solution.beta
         self.updates += solution.n_iter
+        self.evaluations += gram.core.rows_computed * gram.size
         if solution.status in OWN_ENDS:
             raise End(solution.status)
 

@@ -98,8 +98,6 @@ class _Run(Run):
         super().__init__(problem, gram, start, stop, watch)
         self.solver = solver
         self.rounds = 0
-        closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
-        self.open_ended = not (closed or len(problem.totals) == 2)
         self.engine: Any = None  # the core's climb, while one is under way
 
     def climb(self) -> Status:
@@ -204,7 +202,7 @@ class _Run(Run):
                 gram.fetch(engine.working_rows, pulse)
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
-                if outcome.unbounded or (self.open_ended and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
+                if outcome.unbounded or (not self.bounded and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise End(Status.UNBOUNDED)
         finally:
             self.settle()

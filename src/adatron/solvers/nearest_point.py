@@ -139,7 +139,7 @@ class _Run(Run):
             if end is _core.PairEnd.missing:
                 self.gram.fetch(core.wanted, self.watch.check)
                 continue
-            violation = self.report()
+            account = self.report()
             if end is _core.PairEnd.finished and (not self.margin or self.distance() >= 0.9 * distance):
                 return Status.CONVERGED
             if end is _core.PairEnd.unbounded:
@@ -147,21 +147,21 @@ class _Run(Run):
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.watch.check()
-            self.patience(violation, self.n_iter / n)
+            self.patience(account.kkt_violation, account.objective, self.n_iter / n)
 
     def distance(self) -> float:
         """‖z₊ − z₋‖², ridge included."""
         u = self.core.beta
         return float(u @ self.core.product + (self.hulls.ridge * u) @ u)
 
-    def report(self) -> float:
-        """A row of the trace, in the problem's own units; the KKT violation."""
+    def report(self) -> Any:
+        """A row of the trace, in the problem's own units, and its account."""
         self.settle()
         g = gradient(self.problem, self.guess, self.beta)
         b, rho = bias(self.problem, g, self.beta)
         account = account_of(self.problem, self.beta, self.guess, b, rho)
         self.tell(account, bias=b, updates=self.n_iter)
-        return float(account.kkt_violation)
+        return account
 
     def settle(self) -> None:
         if self.core is not None:

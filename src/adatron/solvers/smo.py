@@ -112,7 +112,7 @@ class _Run(Run):
         super().__init__(problem, gram, start, stop, watch)
         self.progress, self.seed, self.quiet_passes = progress, seed, quiet_passes
         self.core: Any = None
-        self.done = 0  # steps of cores before this one
+        self.done = self.starts = 0  # steps and number of cores before this one
         self.doubt_at = DOUBT * len(problem) if is_margin(problem) and not problem.ridge.any() else inf
 
     def climb(self) -> Status:
@@ -126,14 +126,15 @@ class _Run(Run):
                 return ended
             self.settle()
             idle = idle + 1 if self.n_iter == before else 0
-            if idle >= (IDLE if self.quiet_passes is None else 1) and not self.content(self.judge()):
+            if idle >= IDLE and not self.content(self.judge()):
                 return Status.STALLED
             aim *= 0.5
 
     def begin(self) -> None:
         """A core that starts from β, with fresh errors and the bias that they give."""
         at = bias(self.problem, gradient(self.problem, self.product(), self.beta), self.beta)[0]
-        seed = (self.seed + self.n_iter) % 2**32
+        seed = (self.seed + self.starts) % 2**32
+        self.starts += 1
         self.done = self.n_iter
         self.core = self.start_core(_core.Pairs32, _core.Pairs64, bias=at, seed=seed)
 
@@ -161,7 +162,7 @@ class _Run(Run):
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.watch.check()
-            self.patience(account.kkt_violation, self.n_iter / n)
+            self.patience(account.kkt_violation, account.objective, self.n_iter / n)
             if self.n_iter > self.doubt_at:
                 self.doubt_at *= 4
                 self.doubt()
