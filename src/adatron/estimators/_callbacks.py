@@ -12,8 +12,6 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from adatron.trace import Watch
-
 __all__ = ["CallbackSupportMixin", "Reporter", "with_callbacks"]
 
 
@@ -28,13 +26,14 @@ class Reporter:
         estimator: Any,
         X: Any,
         y: Any,
+        sample_weight: Any,
         *,
         max_epochs: int | None,
-        watch: Watch,
         state: Callable[[], dict[str, Any]],
     ) -> None:
-        self.estimator, self.watch, self.state = estimator, watch, state
-        self.data = {"X": X, "y": y}
+        self.estimator, self.state = estimator, state
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        self.data = {"X": X, "y": y, "metadata": metadata}
         self.context = estimator._init_callback_context(max_subtasks=max_epochs)
         self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
@@ -48,9 +47,7 @@ class Reporter:
         task = self.context.subcontext(task_name="epoch")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return bool(
-            task.call_on_fit_task_end(
-                estimator=self.estimator, reconstruction_attributes=self.state, metadata=at, **self.data
-            )
+            task.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=self.state, **self.data)
         )
 
     def end(self) -> None:

@@ -148,7 +148,7 @@ class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore
             return {"_model": model, "classes_": classes, "intercept_": model.bias}
 
         epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
-        reporter = Reporter(self, X, y, max_epochs=epochs, watch=watch, state=state)
+        reporter = Reporter(self, X, y, sample_weight, max_epochs=epochs, state=state)
         watch.progress = both(watch.progress, reporter if reporter.wanted else None)
         fitted = task.solve(watch)
 
