@@ -7,21 +7,50 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from adatron._check import Array
 
+ACCOUNT = ("objective", "gap", "kkt_violation", "margin", "bias", "sum", "support", "at_bound")
 
-@dataclass
+
+class Report(NamedTuple):
+    """What a solver says of where it stands. Taking it costs next to nothing; `values` spells it out when asked."""
+
+    seconds: float
+    epoch: int
+    account: Any  # objective, gap, ... of the coefficients
+    bias: float
+    updates: int
+    kernel_evaluations: int
+    more: dict[str, float]
+
+    def values(self) -> dict[str, float]:
+        """A row of the trace."""
+        account = {name: self.bias if name == "bias" else getattr(self.account, name) for name in ACCOUNT}
+        effort = {"updates": self.updates, "kernel_evaluations": self.kernel_evaluations}
+        return {"seconds": self.seconds, "epoch": self.epoch, **account, **effort, **self.more}
+
+
 class Trace:
     """Columns sampled as a solver works, one row a report."""
 
-    columns: dict[str, list[float]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._columns: dict[str, list[float]] = {}
+        self._reports: list[Report] = []  # not spelled out yet
 
-    def append(self, **values: float) -> None:
+    def append(self, report: Report) -> None:
         """Add a row."""
-        for name, value in values.items():
-            self.columns.setdefault(name, []).append(value)
+        self._reports.append(report)
+
+    @property
+    def columns(self) -> dict[str, list[float]]:
+        """From name to values."""
+        for report in self._reports:
+            for name, value in report.values().items():
+                self._columns.setdefault(name, []).append(value)
+        self._reports.clear()
+        return self._columns
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), []))
@@ -31,6 +60,12 @@ class Trace:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} rows of {', '.join(self)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_columns": self.columns, "_reports": []}
 
     def keys(self) -> list[str]:
         """The columns' names; with this, ``dict(trace)`` works."""
@@ -78,7 +113,7 @@ class Watch:
     trace: Trace | None = None
     held_out: Callable[[Array, float], float] | None = None
     started: float = field(default_factory=perf_counter)
-    last: dict[str, float] = field(default_factory=dict)  # what was reported last
+    last: Report | None = None  # what was reported last
     coef: Callable[[], Array] = _none  # the coefficients at that time
 
     @property
@@ -99,19 +134,20 @@ class Watch:
         return Watch(max_time=left, progress=self._repeat if self.progress else None)
 
     def _repeat(self, _: dict[str, float]) -> Any:
-        return self.progress and self.progress({"seconds": self.seconds, **self.last})
+        known = {} if self.last is None else self.last.values()
+        return self.progress and self.progress({**known, "seconds": self.seconds})
 
     def check(self) -> None:
         """Raise when time is up."""
         if self.max_time is not None and self.seconds > self.max_time:
             raise OutOfTime
 
-    def report(self, coef: Callable[[], Array], **values: float) -> None:
+    def report(self, coef: Callable[[], Array], report: Report) -> None:
         """Tell whoever listens; ``coef`` gives the coefficients, one a kernel row, to those who ask."""
-        self.coef, self.last = coef, values
         if self.held_out is not None:
-            values["error"] = self.held_out(coef(), values["bias"])
+            report.more["error"] = self.held_out(coef(), report.bias)
+        self.coef, self.last = coef, report
         if self.trace is not None:
-            self.trace.append(seconds=self.seconds, **values)
-        if self.progress is not None and self.progress({"seconds": self.seconds, **values}) is True:
+            self.trace.append(report)
+        if self.progress is not None and self.progress(report.values()) is True:
             raise StoppedByCaller

@@ -144,7 +144,7 @@ class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore
         watch.held_out = self._held_out(task, classes, held_out)
 
         def state() -> dict[str, Any]:
-            model = task.model(watch.coef(), watch.last["bias"])
+            model = task.model(watch.coef(), watch.last.bias if watch.last else 0.0)
             return {"_model": model, "classes_": classes, "intercept_": model.bias}
 
         epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None

@@ -12,6 +12,7 @@ from adatron._check import Array, choice, finite_vector, integer, real
 from adatron.gram import Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
+from adatron.solvers._run import Run, account_of
 from adatron.solvers.adatron import Adatron
 from adatron.solvers.chunking import Chunking
 from adatron.solvers.decomposition import Decomposition
@@ -34,10 +35,12 @@ __all__ = [
     "Chunking",
     "Decomposition",
     "NearestPoint",
+    "Run",
     "SVMseq",
     "SimplifiedSMO",
     "Solver",
     "Stop",
+    "account_of",
     "balance",
     "describe",
     "make_solver",

@@ -15,7 +15,7 @@ from adatron.gram import Gram, Paced
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
 from adatron.solvers.protocol import Stop
-from adatron.trace import OutOfTime, StoppedByCaller, Watch
+from adatron.trace import OutOfTime, Report, StoppedByCaller, Watch
 
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
@@ -92,23 +92,12 @@ class Run(ABC):
 
     def tell(self, account: Any, *, bias: float, updates: int, epoch: int | None = None, **more: float) -> None:
         """A row of the trace; an epoch is an iteration unless told otherwise."""
-        if not self.watch.listens:
+        watch = self.watch
+        if not watch.listens:
             return
-        self.watch.report(
-            self.coef,
-            epoch=self.n_iter if epoch is None else epoch,
-            objective=account.objective,
-            gap=account.gap,
-            kkt_violation=account.kkt_violation,
-            margin=account.margin,
-            bias=bias,
-            sum=account.sum,
-            support=account.support,
-            at_bound=account.at_bound,
-            updates=updates,
-            kernel_evaluations=self.evaluations + self.gram.core.rows_computed * self.gram.size,
-            **more,
-        )
+        at = self.n_iter if epoch is None else epoch
+        evaluations = self.evaluations + self.gram.core.rows_computed * self.gram.size
+        watch.report(self.coef, Report(watch.seconds, at, account, bias, updates, evaluations, more))
 
     def coef(self) -> Array:
         """One coefficient a kernel row, as the climb has them now."""
