@@ -135,10 +135,9 @@ class CoordinateRun(Run):
     def settle(self) -> None:
         """Coefficients from the core; sums, which a climb with a bias on trial meets in the end only, put right."""
         if self.core is not None:
-            self.beta = self.core.beta
-            self.guess = self.core.product
-            if self.problem.sums:
-                self.beta = meet_sums(self.problem, self.beta)
+            self.beta, self.guess = self.core.beta, self.core.product
+        if self.problem.sums:
+            self.beta = meet_sums(self.problem, self.beta)
 
 
 def curvatures(problem: Problem, gram: Gram) -> Array:

@@ -9,6 +9,10 @@ Stop      at Clarabel's own tolerances, set by tol; then coefficients next to th
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +26,24 @@ from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
 from adatron.solvers._run import Run, account_of, meet_sums
 from adatron.solvers.protocol import About, Capabilities, Stop
-from adatron.trace import Watch
+from adatron.trace import OutOfTime, Watch
 
 SNAPS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # how near a bound counts as on it, in parts of the box
 FINEST = 1e-12  # what is asked of an interior-point method at most
 ENDS = {"MaxIterations": Status.MAX_ITER, "MaxTime": Status.MAX_TIME, "DualInfeasible": Status.UNBOUNDED}
+
+
+@contextmanager
+def _interrupts_kept(raised: list[BaseException]) -> Iterator[None]:
+    """Ctrl-C is put on the list instead of being raised wherever Python happens to be."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: raised.append(KeyboardInterrupt()))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass
@@ -84,17 +101,18 @@ class _Run(Run):
         quadratic, linear, A, right, equal = self.standard_form()
         cones = [clarabel.ZeroConeT(equal), clarabel.NonnegativeConeT(len(right) - equal)]
         solver = clarabel.DefaultSolver(quadratic, linear, A, right, cones, settings)
-        raised: list[BaseException] = []
+        raised: list[BaseException] = []  # what must not go through clarabel, which prints exceptions and drops them
 
         def pulse(info: Any) -> bool:
             try:
                 self.watch.check()
-            except BaseException as error:  # an exception would be printed and dropped on its way through clarabel
+            except OutOfTime as error:
                 raised.append(error)
             return bool(raised)
 
         solver.set_termination_callback(pulse)
-        result = solver.solve()
+        with _interrupts_kept(raised):
+            result = solver.solve()
         self.n_iter += int(result.iterations)
         beta = np.asarray(result.x, dtype=np.float64)[: len(self.problem)]
         if np.isfinite(beta).all():
