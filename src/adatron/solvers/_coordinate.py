@@ -81,7 +81,7 @@ class CoordinateRun(Run):
                     return Status.CONVERGED
                 self.restart()
                 aim *= 0.5
-            self.patience(self.lack(account), account.objective, self.n_iter)
+            self.be_patient(account)
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.before_epoch()
@@ -89,8 +89,18 @@ class CoordinateRun(Run):
             self.n_iter += 1
             account = self.look()
             rested = self.at_rest(account)
-            if self.n_iter % ENDLESS_EVERY == 0:
+            if not self.bounded and self.n_iter % ENDLESS_EVERY == 0:
                 self.endless(self.core.beta, self.core.product)
+                self.doubt(self.n_iter)
+
+    def be_patient(self, account: Any) -> None:
+        """Patience; but coefficients that grow for ever show it only where each epoch is like the last."""
+        try:
+            self.patience(self.lack(account), account.objective, self.n_iter)
+        except End as end:
+            if self.bounded or self.order == "cyclic" or end.status is not Status.STALLED:
+                raise
+            self.order = "cyclic"
 
     def restart(self) -> None:
         """A core that starts from β, with a fresh product."""
@@ -134,7 +144,7 @@ class CoordinateRun(Run):
 
     def settle(self) -> None:
         """Coefficients from the core; sums, which a climb with a bias on trial meets in the end only, put right."""
-        if self.core is not None:
+        if self.core is not None and np.isfinite(self.core.beta).all():
             self.beta, self.guess = self.core.beta, self.core.product
         if self.problem.sums:
             self.beta = meet_sums(self.problem, self.beta)
@@ -147,9 +157,15 @@ def curvatures(problem: Problem, gram: Gram) -> Array:
 
 
 def newton_steps(problem: Problem, curvature: Array) -> Array:
-    """1 / curvature. Where there is none the box decides, and if that has no end, nothing does."""
+    """1 / curvature; where there is none the box decides."""
+    flat = flat_ones(problem, curvature)
+    return np.where(flat, STEEPEST, 1.0 / np.where(flat, 1.0, curvature))
+
+
+def flat_ones(problem: Problem, curvature: Array) -> NDArray[np.bool_]:
+    """Coefficients without curvature; where the box of one has no end either, nothing holds it."""
     flat = curvature <= 0
     falls = np.where(problem.linear < 0, problem.upper, np.where(problem.linear > 0, problem.lower, 0.0))
     if (flat & np.isinf(falls)).any():
         raise End(Status.UNBOUNDED)
-    return np.where(flat, STEEPEST, 1.0 / np.where(flat, 1.0, curvature))
+    return flat

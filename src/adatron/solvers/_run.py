@@ -21,6 +21,8 @@ CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by th
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
 FALL = 1e-6  # of the objective, that counts as progress
+DOUBT = 50  # epochs before the existence of a hard margin is doubted
+BEYOND = 1e100  # an objective so large has no end
 ENDLESS = 1e-9  # ‖Kd‖ next to nothing against d: the coefficients grow along d without end
 
 
@@ -38,6 +40,7 @@ class Run(ABC):
         self.problem, self.gram = problem, gram
         self.stop, self.watch = stop or Stop(), watch or Watch()
         self.fresh = start is None
+        self.before = self.watch.last  # of a climb that this one goes on from: the trace counts on
         self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
         self.guess = np.zeros(problem.rows)  # K·fold(β) as the climb knows it
         self.n_iter = 0
@@ -46,7 +49,8 @@ class Run(ABC):
         self.bounded = bool(closed) or len(problem.totals) == 2
         self._least = self._lowest = inf
         self._marked = 0.0
-        self._before: tuple[Array, Array] | None = None
+        self._old: tuple[Array, Array] | None = None
+        self._doubt_at = DOUBT if is_hard_margin(problem) else inf
 
     @abstractmethod
     def climb(self) -> Status:
@@ -97,6 +101,11 @@ class Run(ABC):
             return
         at = self.n_iter if epoch is None else epoch
         evaluations = self.evaluations + self.gram.core.rows_computed * self.gram.size
+        if (before := self.before) is not None:
+            if updates == 0:
+                return  # said already
+            at, updates = at + before.epoch, updates + before.updates
+            evaluations += before.kernel_evaluations
         watch.report(self.coef, Report(watch.seconds, at, account, bias, updates, evaluations, more))
 
     def coef(self) -> Array:
@@ -109,6 +118,8 @@ class Run(ABC):
 
         Where the box has no end the objective may fall for ever, and counts for nothing.
         """
+        if not abs(objective) < BEYOND:
+            raise End(Status.UNBOUNDED)
         somewhere = lack < 0.99 * self._least
         if self.bounded:
             somewhere |= objective < self._lowest - FALL * abs(self._lowest)
@@ -124,8 +135,8 @@ class Run(ABC):
         A direction is taken from the last call to this one. It must stay in the box for ever and keep the sums.
         """
         problem = self.problem
-        if self._before is not None:
-            d, change = beta - self._before[0], product - self._before[1]
+        if self._old is not None:
+            d, change = beta - self._old[0], product - self._old[1]
             size = float(np.abs(d).sum())
             reach = float(np.sqrt(max(self.gram.diagonal.max(), 0.0)))
             leaves = np.where(d > 0, np.isfinite(problem.upper), np.isfinite(problem.lower))
@@ -140,7 +151,20 @@ class Run(ABC):
                 and float(problem.linear @ d) < -small
             ):
                 raise End(Status.UNBOUNDED)
-        self._before = beta, product
+        self._old = beta, product
+
+    def doubt(self, epoch: float) -> None:
+        """A hard margin that takes so long may not exist: now and then see whether the classes' hulls are apart."""
+        if epoch < self._doubt_at:
+            return
+        from adatron.solvers.nearest_point import NearestPoint
+
+        self._doubt_at *= 4
+        look = Stop(tol=0.1, max_iter=DOUBT * len(self.problem))
+        found = NearestPoint().solve(self.problem, self.gram, stop=look, watch=self.watch.inner()).status
+        if found in (Status.UNBOUNDED, Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
+            raise End(found)
+        self.gram.activate(None)
 
     def solution(self, status: Status) -> Solution:
         """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
@@ -160,6 +184,25 @@ class Run(ABC):
             trace=self.watch.trace,
             rows=self.problem.rows,
         )
+
+
+def is_margin(problem: Problem) -> bool:
+    """Whether this is a classifier with exact bias and no bound on its coefficients: hard margin or squared hinge."""
+    counts = problem.lower < problem.upper
+    away = np.where(problem.linear < 0, problem.upper, -problem.lower)
+    return bool(
+        len(problem.totals) == 1
+        and problem.totals[0] == 0
+        and not problem.doubled
+        and (np.abs(problem.linear) == 1).all()
+        and (away[counts] == inf).all()
+        and (np.where(problem.linear < 0, problem.lower, problem.upper) == 0).all()
+    )
+
+
+def is_hard_margin(problem: Problem) -> bool:
+    """The same without a ridge: it may have no solution."""
+    return is_margin(problem) and not problem.ridge.any()
 
 
 def spans(problem: Problem) -> dict[str, Any]:

@@ -88,12 +88,16 @@ class _Run(CoordinateRun):
         self.best, self.best_at = np.inf, 0
         self.center = 0.0  # the first two trials lie around it
         self.first_objective = np.inf
-        self.settled = True
+        self.settled = self.moved = True
+        self.stride = 1.0
+        self.origin = self.beta
 
     def steps(self) -> Array:
+        curvature = curvatures(self.problem, self.gram)
+        steps = newton_steps(self.problem, curvature + self.augment)
         if self.rate == "optimal":
-            return newton_steps(self.problem, curvatures(self.problem, self.gram) + self.augment)
-        largest = float(curvatures(self.problem, self.gram).max())
+            return steps
+        largest = float(curvature.max())
         return np.full(len(self.problem), float(self.rate) * largest / (largest + self.augment))
 
     def before_epoch(self) -> None:
@@ -101,7 +105,8 @@ class _Run(CoordinateRun):
             return
         last = self.shift
         if self.augment:  # within an epoch the core lets the shift follow Σβ
-            self.shift += self.augment * self.tried[-1][1]
+            self.stride = 1.0 if self.moved else 2.0 * self.stride  # with all at their bounds Σβ tells no distance
+            self.shift += self.stride * self.augment * self.tried[-1][1]
         elif self.n_iter == 0:
             self.first_objective = self.core.account(bias=0.0, rho=0.0).objective
             if not self.fresh:  # the first trials shall not undo what the start is worth
@@ -118,6 +123,7 @@ class _Run(CoordinateRun):
 
     def at_rest(self, account: Any) -> bool:
         if self.problem.sums:
+            self.moved = self.core.largest > 0
             self.tried = [*self.tried[-1:], (self.shift, account.sum - self.problem.totals[0])]
             self._mind(account)
         # without a coefficient below its bound in one of the classes, the margin is larger than 1 for good
@@ -138,6 +144,7 @@ class _Run(CoordinateRun):
             self.augment = mean / np.sqrt(len(self.problem)) if mean > 0 else 1.0
             self.step = self.steps()
             if not account.objective < self.first_objective:
+                self.beta = self.origin
                 self.restart()
                 self.tried = [(self.center, 0.0)]
             self.shift = bias(self.problem, self.gradient(), self.core.beta)[0]

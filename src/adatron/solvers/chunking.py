@@ -107,6 +107,7 @@ class _Run(Run):
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.watch.check()
+            self.doubt(self.n_iter)
             tol = max(INNER * verdict.kkt_violation, ENOUGH * self.stop.tol) * 0.5**idle
             self.chunk(self.choose(gradient(self.problem, self.guess, self.beta)), tol)
             self.n_iter += 1

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adatron import _core
-from adatron._check import Array
+from adatron._check import Array, integer
 from adatron.certificates import gradient
 from adatron.gram import Gram, nothing
 from adatron.problems import Problem
@@ -80,6 +80,9 @@ class Decomposition:
         watch: Watch | None = None,
     ) -> Solution:
         """Climb until the certificate is content."""
+        integer("seed", self.seed)
+        if self.working_size is not None:
+            integer("working_size", self.working_size, at_least=2)
         return _Run(self, problem, gram, start, stop, watch).solve()
 
 

@@ -14,7 +14,6 @@ Stop      when within each class both are equally far, to tol of the hulls' dist
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import Run, account_of, spans
+from adatron.solvers._run import Run, account_of, is_margin, spans
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -46,20 +45,6 @@ class Hulls(Capabilities):
 
     def __str__(self) -> str:
         return "hulls, ν-classification; hard margin and squared hinge with an exact bias; warm starts"
-
-
-def is_margin(problem: Problem) -> bool:
-    """Whether this is a classifier without bound on its coefficients: hard margin or squared hinge."""
-    counts = problem.lower < problem.upper
-    away = np.where(problem.linear < 0, problem.upper, -problem.lower)
-    return bool(
-        len(problem.totals) == 1
-        and problem.totals[0] == 0
-        and not problem.doubled
-        and (np.abs(problem.linear) == 1).all()
-        and (away[counts] == inf).all()
-        and (np.where(problem.linear < 0, problem.lower, problem.upper) == 0).all()
-    )
 
 
 @dataclass

@@ -119,7 +119,8 @@ class _Run(Run):
             self.beta = meet_sums(self.problem, beta)
         if raised:
             raise raised[0]
-        return ENDS.get(str(result.status))
+        ended = ENDS.get(str(result.status))
+        return Status.STALLED if ended is Status.UNBOUNDED and self.bounded else ended
 
     def standard_form(self) -> tuple[Any, Array, Any, Array, int]:
         """½ xᵀPx + qᵀx with Ax + s = b, x = (β, c): c = fold(β), sums and fixed coefficients first, then the box."""

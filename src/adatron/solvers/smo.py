@@ -14,8 +14,9 @@ Stop      no point violates optimality by more than ε = tol/2; then the certifi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any
+
+import numpy as np
 
 from adatron import _core
 from adatron._check import Array, integer, real
@@ -23,13 +24,11 @@ from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import End, Run
-from adatron.solvers.nearest_point import NearestPoint, is_margin
+from adatron.solvers._run import Run
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
 STEP = "α₂ ← clip(α₂ + y₂(E₁ − E₂)/η, L, H),  α₁ ← α₁ + y₁y₂(α₂ − α₂')"
-DOUBT = 50  # steps a coefficient before a hard margin is doubted
 IDLE = 3  # judgements in a row without a step between them
 
 
@@ -113,7 +112,6 @@ class _Run(Run):
         self.progress, self.seed, self.quiet_passes = progress, seed, quiet_passes
         self.core: Any = None
         self.done = self.starts = 0  # steps and number of cores before this one
-        self.doubt_at = DOUBT * len(problem) if is_margin(problem) and not problem.ridge.any() else inf
 
     def climb(self) -> Status:
         aim, idle = self.stop.tol / 2, 0
@@ -163,18 +161,8 @@ class _Run(Run):
                 return Status.MAX_ITER
             self.watch.check()
             self.patience(account.kkt_violation, account.objective, self.n_iter / n)
-            if self.n_iter > self.doubt_at:
-                self.doubt_at *= 4
-                self.doubt()
-
-    def doubt(self) -> None:
-        """A hard margin that takes so long may not exist: see whether the classes' hulls are apart at all."""
-        look = Stop(tol=0.1, max_iter=DOUBT * len(self.problem))
-        found = NearestPoint().solve(self.problem, self.gram, stop=look, watch=self.watch.inner()).status
-        if found in (Status.UNBOUNDED, Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
-            raise End(found)
-        self.gram.activate(None)
+            self.doubt(self.n_iter / n)
 
     def settle(self) -> None:
-        if self.core is not None:
+        if self.core is not None and np.isfinite(self.core.beta).all():
             self.beta, self.guess = self.core.beta, self.core.product

@@ -24,7 +24,7 @@ from adatron._check import Array, choice, integer, real
 from adatron.gram import Gram
 from adatron.problems import Problem
 from adatron.solution import Solution
-from adatron.solvers._coordinate import STEEPEST, CoordinateRun, curvatures
+from adatron.solvers._coordinate import STEEPEST, CoordinateRun, curvatures, flat_ones
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -84,6 +84,7 @@ class _Run(CoordinateRun):
                 )
 
     def steps(self) -> Array:
+        flat_ones(self.problem, curvatures(self.problem, self.gram))
         return np.full(len(self.problem), self.rate)
 
     def at_rest(self, account: Any) -> bool:
