@@ -12,11 +12,10 @@ from adatron import Gram, problems, solve
 from adatron.kernels import Constant, Gaussian, Linear, Polynomial, Sigmoid
 from adatron.problems import Problem, certificate
 from adatron.solution import Solution, Status
-from adatron.solvers import SOLVERS, Capabilities, Decomposition, Stop
+from adatron.solvers import SOLVERS, Decomposition, Stop
 from adatron.trace import Watch
 
 GUARD = 30.0  # seconds after which a climb without end is told from a slow machine
-COLUMNS = {"seconds", "round", "steps", "gap", "active", "kernel_rows"}
 
 
 def data(rows: int, features: int = 5, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -233,36 +232,6 @@ def test_more_steps_never_cost(name):
     assert (np.diff(objectives) <= 1e-12 * np.abs(objectives[1:])).all()
 
 
-@every_problem
-def test_progress_may_stop_it(name):
-    calls = []
-
-    def progress(at: dict[str, float]) -> bool:
-        calls.append(at)
-        return len(calls) == 2
-
-    problem = PROBLEMS[name]
-    solver = Decomposition(working_size=16)
-    found = solve(problem, gram(), solver, tol=1e-5, progress=progress, trace=True)
-    assert found.status is Status.INTERRUPTED
-    assert len(calls) == 2
-    assert calls[0].keys() == COLUMNS
-    assert calls[1]["round"] > calls[0]["round"]
-    check_feasible(problem, found.beta)
-    truth = certificate(problem, oracle.DenseGram(K), found.beta)
-    assert found.certificate.objective == pytest.approx(truth.objective, rel=1e-4, abs=1e-6)
-    finished = solve(problem, gram(), solver, tol=1e-5, progress=lambda at: None)  # any answer but True: go on
-    assert finished.converged
-
-
-def test_errors_in_progress_are_the_callers():
-    def progress(at: dict[str, float]) -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        solve(PROBLEMS["hinge"], gram(), progress=progress)
-
-
 def test_max_time():
     X, y = data(6000, 30, noise=3.0, seed=4)
     problem = problems.hinge(y, 1e3)
@@ -279,13 +248,6 @@ def test_max_time():
         assert np.isnan(found.certificate.objective)
         assert found.certificate.gap == np.inf
     print(f"max_time=0.2 answered after {found.seconds:.3f} s")
-
-
-def test_no_time_at_all():
-    problem = PROBLEMS["hinge"]
-    found = solve(problem, gram(), max_time=1e-9)
-    assert found.status is Status.MAX_TIME
-    check_feasible(problem, found.beta)
 
 
 # ---------------------------------------------------------------- problems without an answer
@@ -381,19 +343,20 @@ def test_a_tolerance_beyond_the_arithmetic_ends_as_stalled(seed, use):
 def test_trace_has_a_row_a_round(lean):
     found = solve(PROBLEMS["hinge"], gram(), Decomposition(working_size=16, lean=lean), tol=1e-4, trace=True)
     trace = found.trace
-    assert set(trace) == COLUMNS
     assert {len(trace[name]) for name in trace} == {len(trace)}
-    for name in ("seconds", "round", "steps", "kernel_rows"):
+    for name in ("seconds", "epoch", "updates", "kernel_evaluations"):
         assert (np.diff(trace[name]) >= 0).all(), name
-    assert (np.diff(trace["round"]) > 0).all()
-    assert trace["steps"][0] == 0
-    assert trace["steps"][-1] <= found.n_iter
-    assert min(trace["gap"]) > 0
-    assert trace["gap"][0] == pytest.approx(2.0)
+    assert (np.diff(trace["epoch"]) > 0).all()
+    assert trace["updates"][0] == 0
+    assert trace["updates"][-1] == found.n_iter
     assert max(trace["active"]) <= 300
-    assert trace["seconds"][-1] <= found.seconds
-    assert dict(trace).keys() == COLUMNS
-    assert solve(PROBLEMS["hinge"], gram(), tol=1e-4).trace is None
+    assert (min(trace["active"]) < 300) == lean
+    whole = np.array(trace["active"]) == 300
+    for name in ("objective", "gap", "margin", "sum"):  # part of the rows knows nothing of the whole
+        assert (np.isfinite(trace[name]) == whole).all(), name
+    assert (np.diff(np.array(trace["objective"])[whole]) <= 1e-9).all()
+    assert trace["kkt_violation"][0] == pytest.approx(2.0)
+    assert trace["kkt_violation"][-1] <= 1.001e-4
 
 
 def test_the_solver_alone():
@@ -409,45 +372,3 @@ def test_the_solver_alone():
     assert regression.coef.shape == (300,)
     assert len(regression.beta) == 600
     np.testing.assert_array_equal(regression.coef, regression.beta[:300] + regression.beta[300:])
-
-
-# ---------------------------------------------------------------- what is refused
-
-
-class Picky(Decomposition):
-    name = "picky"
-    accepts = Capabilities(sums=(1,), infinite_box=False, ridge=False, doubled=False)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda p: solve(p, Gram(Gaussian(1.0), X[:7])), ValueError, "gram has 7 rows: pass one with 300"),
-        (lambda p: solve(p, gram(), start=np.zeros(7)), ValueError, "start has 7 values: pass 300"),
-        (lambda p: solve(p, gram(), start=np.ones(300)), ValueError, "start breaks .* feasible point"),
-        (lambda p: solve(p, gram(), start=0.01 * (Y > 0)), ValueError, "start breaks .* box or sums"),
-        (lambda p: solve(p, gram(), start=np.full(300, np.nan)), ValueError, r"start\[0\] is NaN"),
-        (lambda p: solve(p, gram(), "fastest"), ValueError, "solver='fastest' .* 'decomposition'"),
-        (lambda p: solve(p, gram(), tol=0.0), ValueError, "tol=0.0 .* greater than 0"),
-        (lambda p: solve(p, gram(), tol=np.nan), ValueError, "tol=nan .* greater than 0"),
-        (lambda p: solve(p, gram(), tol="tight"), TypeError, "tol='tight' is a str"),
-        (lambda p: solve(p, gram(), max_iter=-2), ValueError, "max_iter=-2 .* at least -1"),
-        (lambda p: solve(p, gram(), max_iter=1.5), TypeError, "max_iter=1.5 is a float"),
-        (lambda p: solve(p, gram(), max_time=0.0), ValueError, "max_time=0.0 .* greater than 0"),
-        (
-            lambda p: solve(PROBLEMS["nu classification"], gram(), Picky()),
-            ValueError,
-            "solver='picky' does not take a problem with 2 sums: pass solver='decomposition'",
-        ),
-        (
-            lambda p: solve(problems.hinge(Y, np.inf), gram(), Picky()),
-            ValueError,
-            "box without end .*: pass solver='decomposition'",
-        ),
-        (lambda p: solve(PROBLEMS["epsilon regression"], gram(), Picky()), ValueError, "two coefficients a row"),
-    ],
-)
-def test_bad_input_is_answered_in_one_sentence(call, error, message):
-    with pytest.raises(error, match=message) as caught:
-        call(PROBLEMS["hinge"])
-    assert "\n" not in str(caught.value)

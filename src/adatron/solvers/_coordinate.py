@@ -27,6 +27,7 @@ from adatron.trace import Watch
 
 ORDERS = ("cyclic", "random", "greedy")
 STEEPEST = 1e150  # stands for the step along a coefficient without curvature: as far as the box goes
+PROBE = 1024  # epochs of a look whether there is an end
 ENDLESS_EVERY = 64  # epochs between two looks for a direction without end
 
 
@@ -51,6 +52,7 @@ class CoordinateRun(Run):
         self.step = np.zeros(0)
         self.core: Any = None
         self.updates = 0  # of cores before this one
+        self.origin = self.beta
 
     @abstractmethod
     def steps(self) -> Array:
@@ -94,13 +96,25 @@ class CoordinateRun(Run):
                 self.doubt(self.n_iter)
 
     def be_patient(self, account: Any) -> None:
-        """Patience; but coefficients that grow for ever show it only where each epoch is like the last."""
+        """Patience; but coefficients that grow for ever show it best where each epoch is like the last, from the start.
+
+        So before a hard margin in another order is given up, a cyclic climb looks whether there is one at all.
+        """
         try:
             self.patience(self.lack(account), account.objective, self.n_iter)
         except End as end:
             if self.bounded or self.order == "cyclic" or end.status is not Status.STALLED:
                 raise
+            self.settle()
+            reached, self.beta = self.beta, self.origin
             self.order = "cyclic"
+            self.restart()
+            for epoch in range(1, PROBE + 1):
+                self.epoch()
+                if epoch % ENDLESS_EVERY == 0:
+                    self.endless(self.core.beta, self.core.product)
+            self.core, self.beta = None, reached
+            raise
 
     def restart(self) -> None:
         """A core that starts from β, with a fresh product."""

@@ -83,14 +83,13 @@ class _Run(CoordinateRun):
         initial = real("initial", solver.initial, at_least=0)
         if self.fresh and initial and not problem.totals.any():
             away = np.where(problem.upper > 0, initial, 0.0) - np.where(problem.lower < 0, initial, 0.0)
-            self.beta = np.clip(away, problem.lower, problem.upper)
+            self.beta = self.origin = np.clip(away, problem.lower, problem.upper)
         self.tried: list[tuple[float, float]] = []  # λ and ω of the last two epochs
         self.best, self.best_at = np.inf, 0
         self.center = 0.0  # the first two trials lie around it
         self.first_objective = np.inf
         self.settled = self.moved = True
         self.stride = 1.0
-        self.origin = self.beta
 
     def steps(self) -> Array:
         curvature = curvatures(self.problem, self.gram)

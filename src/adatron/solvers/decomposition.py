@@ -247,7 +247,11 @@ class _Run(Run):
     def settle(self) -> None:
         """Take the coefficients over from the core."""
         if self.engine is not None:
-            self.engine.write(self.beta)
+            beta = self.beta.copy()
+            self.engine.write(beta)
+            if not np.isfinite(beta).all():  # indefinite kernels know no end
+                return
+            self.beta = beta
             self.guess[self.gram.core.active] = self.engine.product
 
 
