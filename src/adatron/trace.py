@@ -126,6 +126,10 @@ class Watch:
         """Whether anybody wants to know."""
         return self.trace is not None or self.progress is not None
 
+    def release(self) -> None:
+        """Let go of the solver, which knows this watch."""
+        self.coef = _none
+
     def inner(self) -> Watch:
         """A watch for a solve within this one: what is left of its time; while it lasts, the caller hears the last
         account of the whole again.

@@ -73,6 +73,7 @@ class Run(ABC):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         self.settle()
+        self.watch.release()
         return self.solution(status)
 
     def product(self) -> Array:
