@@ -251,6 +251,7 @@ void bind_pairs(nb::module_& m, const char* name) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false);  // objects alive when the interpreter ends are no leak
     m.doc() = "The native core of adatron.";
 
     nb::enum_<Isa>(m, "Isa", "Instruction sets that the hot loops are compiled for.")

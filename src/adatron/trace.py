@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
+from threading import Event
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -112,6 +113,7 @@ class Watch:
     progress: Callable[[dict[str, float]], Any] | None = None
     trace: Trace | None = None
     held_out: Callable[[Array, float], float] | None = None
+    cancelled: Event = field(default_factory=Event)  # set by whoever waits for a solve in another thread
     started: float = field(default_factory=perf_counter)
     last: Report | None = None  # what was reported last
     coef: Callable[[], Array] = _none  # the coefficients at that time
@@ -135,14 +137,16 @@ class Watch:
         account of the whole again.
         """
         left = None if self.max_time is None else max(self.max_time - self.seconds, 1e-3)
-        return Watch(max_time=left, progress=self._repeat if self.progress else None)
+        return Watch(max_time=left, progress=self._repeat if self.progress else None, cancelled=self.cancelled)
 
     def _repeat(self, _: dict[str, float]) -> Any:
         known = {} if self.last is None else self.last.values()
         return self.progress and self.progress({**known, "seconds": self.seconds})
 
     def check(self) -> None:
-        """Raise when time is up."""
+        """Raise when time is up, or when the solve has been called off."""
+        if self.cancelled.is_set():
+            raise KeyboardInterrupt
         if self.max_time is not None and self.seconds > self.max_time:
             raise OutOfTime
 

@@ -20,7 +20,7 @@ from adatron.trace import OutOfTime, Report, StoppedByCaller, Watch
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
 LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
 PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
-FALL = 1e-6  # of the objective, that counts as progress
+FALL = 1e-9  # of the objective, that counts as progress
 DOUBT = 50  # epochs before the existence of a hard margin is doubted
 BEYOND = 1e100  # an objective so large has no end
 ENDLESS = 1e-9  # ‖Kd‖ next to nothing against d: the coefficients grow along d without end
@@ -115,7 +115,7 @@ class Run(ABC):
         return self.problem.fold(self.beta)
 
     def patience(self, lack: float, objective: float, epoch: float) -> None:
-        """End a climb that gets nowhere: neither its violation falls by a hundredth nor its objective by a millionth.
+        """End a climb that gets nowhere: neither its violation falls by a hundredth nor its objective by a billionth.
 
         Where the box has no end the objective may fall for ever, and counts for nothing.
         """
