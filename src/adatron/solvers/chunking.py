@@ -27,6 +27,7 @@ from adatron.trace import Watch
 
 INNER = 0.1  # a chunk is solved to this part of the violation outside it
 ENOUGH = 0.3  # and never to more than this part of tol
+DOUBT_SOONER = 10  # a chunk is worth so many epochs
 IDLE = 5  # chunks in a row that bring nothing
 OWN_ENDS = (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED, Status.UNBOUNDED)
 
@@ -107,7 +108,7 @@ class _Run(Run):
             if 0 <= self.stop.max_iter <= self.n_iter:
                 return Status.MAX_ITER
             self.watch.check()
-            self.doubt(self.n_iter)
+            self.doubt(DOUBT_SOONER * self.n_iter)
             tol = max(INNER * verdict.kkt_violation, ENOUGH * self.stop.tol) * 0.5**idle
             self.chunk(self.choose(gradient(self.problem, self.guess, self.beta)), tol)
             self.n_iter += 1
