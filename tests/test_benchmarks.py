@@ -35,6 +35,7 @@ def tiny(monkeypatch):
     monkeypatch.setitem(PROBLEMS, "second", Problem("second", 10.0, 0.5, blobs))
     monkeypatch.setitem(PROBLEMS, "absent", Problem("absent", 1.0, 0.5, absent))
     monkeypatch.setattr(limit, "measure", lambda threads: limit.Rates(1e11, 1e10))
+    monkeypatch.setenv("COLUMNS", "200")  # a table in full, whoever draws it
 
 
 def benchmark(tmp_path, *names):
@@ -211,3 +212,25 @@ def test_every_generated_problem_loads_quickly_scaled_down():
     assert X.flags.c_contiguous
     assert set(np.unique(y)) == {-1, 1}
     assert math.isclose(abs(y.mean()), 0, abs_tol=0.2)
+
+
+def test_climbers_climb_and_are_drawn(tmp_path):
+    """The solvers' own comparison, on the small set only."""
+    from benchmarks import climbers
+
+    data = climbers.Data("sonar", 0.6)
+    try:
+        results = [climbers.climb(data, *who) for who in (("adatron", "none"), ("smo", "exact"), ("sor", "augmented"))]
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    assert [r.status for r in results] == ["reached"] * 3
+    assert all(r.gap <= 1e-3 for r in results)
+    few = {("adatron", "none"): climbers.climb(data, "adatron", "none", cache=climbers.FEW)}
+    assert few["adatron", "none"].evaluations > 5 * results[0].evaluations
+    lines = list(climbers.table(results, few))
+    assert len(lines) == 5
+    assert "adatron | none" in lines[2]
+    letter = climbers.twin(data, results[0].iterations)
+    assert letter["epochs"] > 0
+    climbers.draw({"sonar": results}, tmp_path / "climbers.png")
+    assert (tmp_path / "climbers.png").stat().st_size > 10_000

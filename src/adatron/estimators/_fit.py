@@ -163,5 +163,5 @@ def warn_unless_converged(name: str, tol: float, solution: Solution) -> None:
             f"{name} did not converge ({reached}; tol={tol:g}). {solution.status.sentence} "
             "Scale the features, or raise tol, max_iter or max_time.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,  # past fit and the callbacks around it
         )
