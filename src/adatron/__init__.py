@@ -8,11 +8,24 @@ import os
 
 from adatron import _core, datasets, kernels, problems, solvers
 from adatron.certificates import certificate
-from adatron.estimators import SVC
+from adatron.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from adatron.gram import Gram
 from adatron.solvers import solve
 
-__all__ = ["SVC", "Gram", "certificate", "datasets", "kernels", "problems", "solve", "solvers"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "Gram",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "certificate",
+    "datasets",
+    "kernels",
+    "problems",
+    "solve",
+    "solvers",
+]
 __version__ = "0.1.0"
 
 if (_wanted := os.environ.get("ADATRON_ISA")) is not None:

@@ -39,8 +39,13 @@ def dense(values: Matrix) -> Array:
     return np.asarray(values.toarray() if is_sparse(values) else values)
 
 
-def variance(X: Matrix) -> float:
-    """The variance of all entries of X, zeros included."""
+def variance(X: Matrix, weight: Array | None = None) -> float:
+    """The variance of all entries of X, zeros included; each row counts as often as its weight says."""
+    if weight is not None and (weight != weight[0]).any():
+        entries = float(weight.sum()) * X.shape[1]
+        mean = float(weight @ X.sum(axis=1)) / entries
+        squares = squared_norms(X) - X.shape[1] * mean**2 if is_sparse(X) else ((X - mean) ** 2).sum(axis=1)
+        return float(weight @ squares / entries)
     return float(X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var())
 
 

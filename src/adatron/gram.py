@@ -237,8 +237,10 @@ class Packed:
         self.features = int(X.shape[1])
         self.spread = float(self.core.norms().max(initial=0.0))
 
-    def native(self, terms: Terms) -> list[_core.Term]:
-        """The kernel's normal form for the core."""
+    def native(self, terms: Terms, *, spread: float | None = None) -> list[_core.Term]:
+        """The kernel's normal form for the core; ``spread`` is the largest squared norm on either side."""
+        if spread is not None:
+            self.spread = spread
         return [_core.Term(c, [self._factor(f) for f in factors]) for c, factors in terms]
 
     def _factor(self, kernel: Kernel) -> _core.Factor:
@@ -266,32 +268,61 @@ class Packed:
         return _core.Meeting.squared_distance if careful and not self.sparse else _core.Meeting.dot
 
 
+class Expansion:
+    """Points X made ready for sums of kernels, Σ coef_i k(x_i, x), one after the other."""
+
+    def __init__(self, kernel: Kernel, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1) -> None:
+        self.kernel, self.X = kernel, X
+        self.dtype, self.threads = np.dtype(dtype), threads
+        self.terms = kernel.terms()
+        self._packed: dict[bool, Packed] = {}  # by whether it is sparse: both sides must be alike
+
+    def values(self, support: Any, coef: Array, pulse: Pulse = nothing) -> Array:
+        """coef @ kernel(support, X) in float64: one row of values for each row of ``coef``."""
+        out = np.zeros((len(coef), self.X.shape[0]))
+        if out.size == 0 or coef.shape[1] == 0:
+            return out
+        index = np.arange(coef.shape[1], dtype=np.int64)
+        if self.terms is None:
+            for part in slices(index, out.shape[1] * PYTHON_WORK):
+                out += coef[:, part] @ self.kernel(support[part], self.X)
+                pulse()
+            return out
+        sparse = issparse(support) or issparse(self.X)  # one layout for both, and the one that cannot grow
+        columns = self._columns(self.terms, sparse)
+        rows = Packed(
+            csr_array(support) if sparse else support,
+            center=columns.center,
+            dtype=self.dtype,
+            threads=self.threads,
+            terms=self.terms,
+        )
+        native = columns.native(self.terms, spread=max(columns.spread, rows.spread))
+        for part in slices(index, out.shape[1] * (columns.features + 16 + len(coef))):
+            _core.add_product(
+                native,
+                rows=rows.core,
+                index=part,
+                weight=np.ascontiguousarray(coef[:, part], dtype=np.float64),
+                columns=columns.core,
+                out=out,
+                threads=self.threads,
+            )
+            pulse()
+        return out
+
+    def _columns(self, terms: Terms, sparse: bool) -> Packed:
+        if sparse not in self._packed:
+            X = csr_array(self.X) if sparse else self.X
+            self._packed[sparse] = Packed(X, center=None, dtype=self.dtype, threads=self.threads, terms=terms)
+        return self._packed[sparse]
+
+
 def expansion(
     kernel: Kernel, support: Any, coef: Array, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1
 ) -> Array:
     """coef @ kernel(support, X) in float64: one row of values for each row of ``coef``."""
-    out = np.zeros((len(coef), X.shape[0]))
-    terms = kernel.terms()
-    if out.size == 0 or coef.shape[1] == 0:
-        return out
-    index = np.arange(coef.shape[1], dtype=np.int64)
-    if terms is None:
-        for part in slices(index, out.shape[1] * PYTHON_WORK):
-            out += coef[:, part] @ kernel(support[part], X)
-        return out
-    dtype = np.dtype(dtype)
-    if issparse(support) or issparse(X):  # one layout for both, and the one that cannot grow
-        support, X = csr_array(support), csr_array(X)
-    columns = Packed(X, center=None, dtype=dtype, threads=threads, terms=terms)
-    rows = Packed(support, center=columns.center, dtype=dtype, threads=threads, terms=terms)
-    columns.spread = max(columns.spread, rows.spread)
-    native = columns.native(terms)
-    for part in slices(index, out.shape[1] * (columns.features + 16)):
-        weight = np.ascontiguousarray(coef[:, part], dtype=np.float64)
-        _core.add_product(
-            native, rows=rows.core, index=part, weight=weight, columns=columns.core, out=out, threads=threads
-        )
-    return out
+    return Expansion(kernel, X, dtype=dtype, threads=threads).values(support, coef)
 
 
 def slices(index: Any, operations: float) -> Iterator[Index]:

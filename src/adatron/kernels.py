@@ -46,14 +46,17 @@ class Kernel:
         X = matrix("X", X)
         return np.array(np.broadcast_to(self._diagonal(X), X.shape[0]))
 
-    def resolve(self, X: Matrix) -> Kernel:
-        """The same kernel with numbers for "scale", 1 / (d var X), and "auto", 1 / d."""
+    def resolve(self, X: Matrix, weight: Array | None = None) -> Kernel:
+        """The same kernel with numbers for "scale", 1 / (d var X), and "auto", 1 / d.
+
+        A row of weight 2 counts for the variance as two rows would.
+        """
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
         rules = {name: rule for name, rule in values.items() if isinstance(rule, str)}
         if not rules:
             return self
         X = matrix("X", X)
-        numbers = {name: _resolved(rule, X) for name, rule in rules.items()}
+        numbers = {name: _resolved(rule, X, weight) for name, rule in rules.items()}
         return replace(self, **numbers)  # type: ignore[type-var]
 
     def terms(self) -> Terms | None:
@@ -287,9 +290,9 @@ class Composite(Kernel):
     parts: tuple[Kernel, ...]
     combine: ClassVar[Function[[Any, Any], Any]]
 
-    def resolve(self, X: Matrix) -> Kernel:
+    def resolve(self, X: Matrix, weight: Array | None = None) -> Kernel:
         """The same combination of the resolved parts."""
-        return replace(self, parts=tuple(part.resolve(X) for part in self.parts))
+        return replace(self, parts=tuple(part.resolve(X, weight) for part in self.parts))
 
     def _values(self, X: Matrix, Y: Matrix) -> Array:
         values = (part._values(X, Y) for part in self.parts)
@@ -409,8 +412,8 @@ def _known(kernel: Kernel, width: Width) -> float:
     return width
 
 
-def _resolved(rule: str, X: Matrix) -> float:
-    spread = float(X.shape[1] * (1.0 if rule == "auto" else variance(X)))
+def _resolved(rule: str, X: Matrix, weight: Array | None) -> float:
+    spread = float(X.shape[1] * (1.0 if rule == "auto" else variance(X, weight)))
     return 1.0 / spread if spread > 0 else 1.0
 
 

@@ -1,27 +1,36 @@
-"""What is left of a fit when it comes to predicting: support rows, coefficients, bias."""
+"""What prediction needs of a fit: support rows, coefficients, biases."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adatron._check import Array
-from adatron.gram import expansion
+from adatron.gram import Expansion
 from adatron.kernels import Kernel, Linear, Precomputed
 from adatron.threads import effective_threads
+
+Block = tuple[slice, NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
 class Model:
-    """f(x) = Σ coef_i k(x_i, x) + bias; ``coef`` has a row an output, ``bias`` an entry."""
+    """f(x) = Σ coef_i k(x_i, x) + bias; ``coef`` has a row an output, ``bias`` an entry.
+
+    ``blocks`` names, for runs of support rows, the outputs that they have coefficients in: with many classes one
+    against one, most are zero, and need not be multiplied by.
+    """
 
     kernel: Kernel
     support: Any  # rows of X; with a precomputed kernel, their numbers
     coef: Array
     bias: Array
     dtype: np.dtype[Any]
+    blocks: tuple[Block, ...] = field(default=())
 
     def decision(self, X: Any, n_jobs: int | None = None) -> Array:
         """A row of values for each row of X."""
@@ -30,11 +39,19 @@ class Model:
         elif isinstance(self.kernel, Linear):
             values = X @ self.weights.T
         else:
-            threads = effective_threads(n_jobs)
-            values = expansion(self.kernel, self.support, self.coef, X, dtype=self.dtype, threads=threads).T
+            values = self._expanded(X, effective_threads(n_jobs))
         return np.asarray(values, dtype=np.float64) + self.bias
 
-    @property
+    def _expanded(self, X: Any, threads: int) -> Array:
+        expansion = Expansion(self.kernel, X, dtype=self.dtype, threads=threads)
+        if not self.blocks:
+            return expansion.values(self.support, self.coef).T
+        out = np.zeros((len(self.bias), X.shape[0]))
+        for rows, outputs in self.blocks:
+            out[outputs] += expansion.values(self.support[rows], self.coef[outputs, rows])
+        return out.T
+
+    @cached_property
     def weights(self) -> Array:
         """The weight vector of a linear machine, a row an output."""
         weights = self.coef @ self.support

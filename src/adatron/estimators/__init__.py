@@ -1,5 +1,7 @@
 """The machines as scikit-learn knows them."""
 
-from adatron.estimators.svc import SVC
+from adatron.estimators.one_class import OneClassSVM
+from adatron.estimators.svc import SVC, NuSVC
+from adatron.estimators.svr import SVR, NuSVR
 
-__all__ = ["SVC"]
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]

@@ -29,7 +29,7 @@ class Reporter:
         sample_weight: Any,
         *,
         max_epochs: int | None,
-        state: Callable[[], dict[str, Any]],
+        state: Callable[[], dict[str, Any]] | None,
     ) -> None:
         self.estimator, self.state = estimator, state
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}

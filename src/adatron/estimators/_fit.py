@@ -1,35 +1,44 @@
-"""The one story of a fit: kernel -> Gram -> problem -> solve -> model, told for every estimator."""
+"""The one story of a fit: parameters -> kernel -> Gram -> problems -> solve -> polish, told for every estimator."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, integer, real
 from adatron.gram import Gram
 from adatron.kernels import Constant, Kernel, Precomputed, resolve_kernel
-from adatron.model import Model
+from adatron.polish import polish
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
+from adatron.solvers._run import meet_sums
+from adatron.threads import effective_threads
 from adatron.trace import Trace, Watch
 
 BIASES = ("exact", "augmented", "none")
 SMALL = 1000  # rows up to which float64 costs nothing worth sparing
 FLOAT64_TOL = 1e-5  # float32 values cannot give more
+SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
+
+Index = NDArray[np.int64]
+Progress = Callable[[dict[str, float]], Any]
 
 
 @dataclass(frozen=True)
 class Settings:
     """The parameters that all machines share, checked."""
 
+    name: str
     kernel: Kernel
     tol: float
     cache_bytes: float
@@ -49,12 +58,12 @@ class Settings:
     @classmethod
     def of(cls, estimator: Any) -> Settings:
         """Read them from an estimator; ``fit`` leaves the estimator's own as they are."""
-        solver = _solver_of(estimator)
         jobs = estimator.n_jobs
         if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-(2**31))) == 0:
             raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
         limit = estimator.max_time
         return cls(
+            name=type(estimator).__name__,
             kernel=resolve_kernel(
                 estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0
             ),
@@ -62,9 +71,9 @@ class Settings:
             cache_bytes=real("cache_size", estimator.cache_size, above=0) * 1e6,
             max_iter=integer("max_iter", estimator.max_iter, at_least=-1),
             max_time=None if limit is None else real("max_time", limit, above=0, infinite=True),
-            bias=cast(Bias, choice("bias", estimator.bias, BIASES)),
-            augment=real("augment", estimator.augment, above=0),
-            solver=solver,
+            bias=cast(Bias, choice("bias", getattr(estimator, "bias", "exact"), BIASES)),
+            augment=real("augment", getattr(estimator, "augment", 1.0), above=0),
+            solver=_solver_of(estimator),
             n_jobs=jobs,
             verbose=bool(estimator.verbose),
         )
@@ -75,58 +84,144 @@ def _solver_of(estimator: Any) -> Solver:
     wanted = estimator.solver
     if isinstance(wanted, str):
         choice("solver", wanted, ["auto", *SOLVERS])
-    solver = copy(make_solver("solver", "decomposition" if wanted == "auto" else wanted))
+    solver = copy(make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted))
     if isinstance(solver, Decomposition) and not estimator.shrinking:
         solver.lean = False
     if estimator.random_state is not None and hasattr(solver, "seed"):
-        solver.seed = int(np.random.default_rng(estimator.random_state).integers(2**31))
+        solver.seed = int(np.random.default_rng(_seed(estimator.random_state)).integers(2**31))
     return solver
 
 
+def _seed(random_state: Any) -> Any:
+    """What NumPy's generator takes: an old RandomState hands out a number."""
+    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
+
+
 @dataclass(frozen=True)
-class Fitted:
-    """What a fit of one problem yields."""
+class Job:
+    """One problem, over some of the rows (None: all), from a start."""
 
-    solution: Solution
-    model: Model
-    support: np.ndarray[Any, np.dtype[np.int64]]
+    problem: Problem
+    rows: Index | None = None
+    start: Array | None = None
+    held_out: Callable[[Array, float], float] | None = None
 
 
-class Task:
-    """One problem over the kernel matrix of X, about to be solved."""
+class Training:
+    """The kernel matrix of X, and the problems solved on it."""
 
-    def __init__(self, settings: Settings, X: Any, problem: Problem) -> None:
-        self.settings, self.X, self.problem = settings, X, problem
-        self.kernel = settings.kernel.resolve(X)
+    def __init__(self, settings: Settings, X: Any, weight: Array | None = None) -> None:
+        self.settings, self.X = settings, X
+        self.kernel = settings.kernel.resolve(X, weight)
         self.augment = settings.augment**2 if settings.bias == "augmented" else 0.0
-        small = problem.rows <= SMALL or settings.tol < FLOAT64_TOL
-        self.dtype = np.dtype(np.float64 if small else np.float32)
 
-    def solve(self, watch: Watch) -> Fitted:
-        """Climb, and make a model of what was reached."""
-        settings, X, kernel = self.settings, self.X, self.kernel
-        if self.augment and settings.precomputed:
+    def dtype(self, rows: int) -> np.dtype[Any]:
+        """Of kernel values: small problems have float64, which costs nothing there, and are polished."""
+        return np.dtype(np.float64 if rows <= SMALL or self.settings.tol < FLOAT64_TOL else np.float32)
+
+    def gram(self, rows: Index | None, threads: int) -> Gram:
+        """The matrix of these rows."""
+        X, kernel = self.X, self.kernel
+        if rows is not None:
+            X = X[np.ix_(rows, rows)] if self.settings.precomputed else X[rows]
+        if self.augment and self.settings.precomputed:
             X = X + self.augment
         elif self.augment:
             kernel = kernel + Constant(self.augment)
-        gram = Gram(kernel, X, dtype=self.dtype, cache_bytes=settings.cache_bytes, threads=settings.n_jobs)
-        solution = solve(self.problem, gram, settings.solver, tol=settings.tol, max_iter=settings.max_iter, watch=watch)
-        return Fitted(solution, self.model(solution.coef, solution.certificate.bias), np.flatnonzero(solution.coef))
+        return Gram(kernel, X, dtype=self.dtype(X.shape[0]), cache_bytes=self.settings.cache_bytes, threads=threads)
 
-    def model(self, coef: Array, bias: float) -> Model:
-        """The machine with these coefficients, one a row, and this bias, to which a bias in the kernel is added."""
-        support = np.flatnonzero(coef)
-        rows = support if self.settings.precomputed else self.X[support]
-        intercept = np.array([bias + self.augment * coef.sum()])
-        return Model(self.kernel, rows, coef[support][None], intercept, self.dtype)
+    def solve(self, jobs: Sequence[Job], watch: Watch) -> list[Solution]:
+        """Every problem: side by side, a thread each, where they are small; else in turn, all threads on one."""
+        threads = effective_threads(self.settings.n_jobs)
+        largest = max(job.problem.rows for job in jobs)
+        alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
+        return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
+
+    def intercept(self, coef: Array, bias: float) -> float:
+        """The bias, with what a bias in the kernel amounts to."""
+        return float(bias + self.augment * coef.sum())
+
+    def _in_turn(self, jobs: Sequence[Job], watch: Watch, threads: int) -> list[Solution]:
+        solutions: list[Solution] = []
+        shared: Gram | None = None
+        for job in jobs:
+            if job.rows is None:  # rows that one problem has computed serve the next
+                gram = shared = shared or self.gram(None, threads)
+            else:
+                gram = self.gram(job.rows, threads)
+            share = _share(watch, len(jobs) - len(solutions))
+            share.progress = _relay(share, watch)
+            solutions.append(self._one(job, gram, share))
+            if solutions[-1].status in (Status.INTERRUPTED, Status.STOPPED):
+                watch.cancelled.set()  # the others hand back what they start from
+        if any(solution.status is Status.STOPPED for solution in solutions):
+            solutions = [_as_stopped(solution) for solution in solutions]
+        return solutions
+
+    def _side_by_side(self, jobs: Sequence[Job], watch: Watch, threads: int) -> list[Solution]:
+        """The main thread waits, and calls the others off on Ctrl-C."""
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = len(jobs)
+
+            def run(job: Job) -> Solution:
+                nonlocal waiting
+                share = _share(watch, -(-waiting // threads))
+                waiting -= 1
+                return self._one(job, self.gram(job.rows, 1), share)
+
+            futures = [pool.submit(run, job) for job in jobs]
+            try:
+                while wait(futures, timeout=0.05).not_done:
+                    pass
+            except KeyboardInterrupt:
+                watch.cancelled.set()
+            return [future.result() for future in futures]
+
+    def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
+        settings = self.settings
+        watch.held_out = job.held_out
+        start = None if job.start is None else meet_sums(job.problem, job.start)
+        solution = solve(
+            job.problem,
+            gram,
+            settings.solver,
+            start=start,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            watch=watch,
+        )
+        if solution.converged and gram.dtype == np.float64:
+            return polish(job.problem, gram, solution)
+        return solution
 
 
-Progress = Callable[[dict[str, float]], Any]
+def _share(watch: Watch, waiting: int) -> Watch:
+    """A watch for the next of so many problems: a fair part of the time that is left."""
+    left = None if watch.max_time is None else max(watch.max_time - watch.seconds, 1e-3) / max(waiting, 1)
+    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled)
 
 
-def watch_for(settings: Settings, name: str) -> Watch:
+def _relay(share: Watch, watch: Watch) -> Progress | None:
+    """Calls the whole fit's listener, who finds the state of the problem at hand on the whole fit's watch."""
+    if (listener := watch.progress) is None:
+        return None
+
+    def progress(at: dict[str, float]) -> Any:
+        watch.last, watch.coef = share.last, share.coef
+        return listener(at)
+
+    return progress
+
+
+def _as_stopped(solution: Solution) -> Solution:
+    if solution.status is Status.INTERRUPTED:
+        solution.status = Status.STOPPED
+    return solution
+
+
+def watch_for(settings: Settings) -> Watch:
     """Deadline and, when asked for, a line a second."""
-    return Watch(max_time=settings.max_time, progress=_narrator(name) if settings.verbose else None, trace=Trace())
+    return Watch(max_time=settings.max_time, progress=_narrator(settings.name) if settings.verbose else None)
 
 
 def both(first: Progress | None, second: Progress | None) -> Progress | None:
@@ -141,17 +236,27 @@ def _narrator(name: str) -> Progress:
 
     def tell(at: dict[str, float]) -> None:
         nonlocal last
-        if at["seconds"] - last >= VERBOSE_SECONDS:
+        if at["seconds"] - last >= VERBOSE_SECONDS or at["seconds"] < last:
             last = at["seconds"]
             print(f"[{name}] {last:.1f} s: {at['updates']:.0f} steps, gap {at['kkt_violation']:.2e}", flush=True)
 
     return tell
 
 
-def warn_unless_converged(name: str, tol: float, solution: Solution) -> None:
+ENDS = (Status.INTERRUPTED, Status.STOPPED, Status.UNBOUNDED, Status.MAX_TIME, Status.MAX_ITER, Status.STALLED)
+
+
+def worst(solutions: Sequence[Solution]) -> Solution:
+    """The solution to be told of: the one that ended least well, or of several converged the least exact."""
+    rank = {status: place for place, status in enumerate((*ENDS, Status.CONVERGED))}
+    return min(solutions, key=lambda solution: (rank[solution.status], -solution.certificate.kkt_violation))
+
+
+def warn_unless_converged(settings: Settings, solutions: Sequence[Solution]) -> None:
     """Say loudly what was not reached; an interrupt goes on its way once the model is usable."""
+    solution = worst(solutions)
     if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt(f"{name} keeps the best machine found before the interrupt.")
+        raise KeyboardInterrupt(f"{settings.name} keeps the best machine found before the interrupt.")
     if not solution.converged:
         at = solution.certificate
         reached = (
@@ -159,9 +264,11 @@ def warn_unless_converged(name: str, tol: float, solution: Solution) -> None:
             if np.isfinite(at.kkt_violation)
             else "not certified for lack of time"
         )
+        failed = sum(not each.converged for each in solutions)
+        which = f" in {failed} of its {len(solutions)} machines" if len(solutions) > 1 else ""
         warnings.warn(
-            f"{name} did not converge ({reached}; tol={tol:g}). {solution.status.sentence} "
+            f"{settings.name} did not converge{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} "
             "Scale the features, or raise tol, max_iter or max_time.",
             ConvergenceWarning,
-            stacklevel=4,  # past fit and the callbacks around it
+            stacklevel=5,  # past `_conclude`, fit and the callbacks around it
         )

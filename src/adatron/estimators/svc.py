@@ -1,29 +1,25 @@
-"""The support vector classifier."""
+"""The support vector classifiers, with C and with ν."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+import warnings
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adatron import problems
-from adatron._check import Array, choice, finite_vector, real
-from adatron.estimators._callbacks import CallbackSupportMixin, Reporter, with_callbacks
-from adatron.estimators._fit import Settings, Task, both, warn_unless_converged, watch_for
-from adatron.kernels import Precomputed
-from adatron.solution import Status
+from adatron._check import Array, choice, real
+from adatron.estimators._classifier import KernelClassifier
+from adatron.estimators._fit import Settings
+from adatron.problems import Problem
+from adatron.solution import Solution
 
+HOPELESS = 0.1  # of ν, that the lighter class can bear
 LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
 
 
-class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Support vector classification of two classes.
+class SVC(KernelClassifier):
+    """Support vector classification.
 
     Minimises ½‖w‖² + Σ C_i ξ_i with ξ_i = max(0, 1 − y_i (⟨w, φ(x_i)⟩ + b)), or ξ_i² for the squared hinge, where
     C_i is C times the class's and the row's weight, and ⟨φ(x), φ(x')⟩ is the kernel.
@@ -40,22 +36,30 @@ class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore
     max_iter : most iterations, of whatever the solver counts (see `adatron.solvers.describe`); -1 for no limit.
     shrinking : whether rows far from the margin may be set aside while climbing.
     decision_function_shape, break_ties : as in scikit-learn; they have no effect with two classes.
+    multiclass : how more than two classes are told apart: "ovo", a machine a pair and votes, as in scikit-learn;
+        "ovr", a machine a class against the rest; "tree", N - 1 machines, each parting a group of classes in two.
     random_state : seeds the solver: samples with which a climb over many rows begins, random orders and partners.
     verbose : print a line a second.
     loss : "hinge" or "squared_hinge".
     solver : "auto", a name in `adatron.solvers.SOLVERS` (`adatron.solvers.describe` tells them apart), or a solver
         object with its own options, such as ``adatron.solvers.Adatron(rate=0.5)``.
     bias : "exact" (Σβ = 0), "augmented" (kernel + augment²) or "none" (through the origin).
+    warm_start : whether the next fit starts from this one's coefficients, if it has the same rows; C, the kernel and
+        other parameters may differ.
     max_time : seconds after which the best machine so far is returned, with a warning.
     n_jobs : threads; None for as many as OpenMP and threadpoolctl allow.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, coef_, n_iter_, fit_status_,
-    shape_fit_ : as in scikit-learn.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_, class_weight_, coef_, n_iter_,
+    fit_status_, shape_fit_ : as in scikit-learn; with ``multiclass`` other than "ovo", ``dual_coef_`` has a row a
+        machine.
+    tree_ : of ``multiclass="tree"``: nested pairs of classes.
     converged_, stop_reason_ : whether and why the climb ended.
-    objective_, duality_gap_, kkt_violation_ : the certificate, computed from the coefficients alone.
-    trace_ : what the climb reported on its way, a row an epoch or some steps; ``trace_.frame()`` for pandas.
+    objective_, duality_gap_, kkt_violation_ : the certificate, computed from the coefficients alone; of several
+        machines the sum, the largest and the largest.
+    trace_ : what the climb reported on its way, a row an epoch or some steps; ``trace_.frame()`` for
+        pandas; with several machines a list of theirs.
     solutions_ : one `adatron.solution.Solution` a machine.
 
     Examples
@@ -93,7 +97,9 @@ class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore
         solver: Any = "auto",
         bias: str = "exact",
         augment: float = 1.0,
+        multiclass: str = "ovo",
         max_time: float | None = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -114,131 +120,107 @@ class SVC(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore
         self.solver = solver
         self.bias = bias
         self.augment = augment
+        self.multiclass = multiclass
         self.max_time = max_time
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
-        """Learn from rows X and their classes y.
-
-        ``held_out``, a pair of other rows and their classes, adds the column "error" to ``trace_``: the share of them
-        that the machine gets wrong as it stands.
-        """
-        settings = Settings.of(self)
-        watch = watch_for(settings, type(self).__name__)
-        C = real("C", self.C, above=0, infinite=True)
+    def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         constructor = LOSSES[choice("loss", self.loss, list(LOSSES))]
-        X, y = validate_data(self, X, y, **self._accepted())
-        if settings.precomputed and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
+        C = real("C", self.C, above=0, infinite=True)
+        return constructor(signs, C, bias=settings.bias, weight=weight)
+
+
+class NuSVC(KernelClassifier):
+    """Support vector classification with ν in the place of C.
+
+    Minimises ½‖w‖² − νρm + Σ ξ_i with ξ_i = max(0, ρ − y_i (⟨w, φ(x_i)⟩ + b)), then divides by ρ, so that the margin is
+    at ±1. ν bounds the share of rows inside the margin from above, and the share of support vectors from below.
+
+    Parameters
+    ----------
+    nu : greater than 0 and at most 1. No machine can have more than twice the lighter class's share of weight; where
+        ``nu`` is more, that share is taken, with a warning. Where it is ten times more, as with extreme class weights,
+        the machine is what it tends to: always the heavier class.
+    kernel, degree, gamma, coef0, tol, cache_size, class_weight, max_iter, shrinking, decision_function_shape,
+    break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs : as of `SVC`.
+
+    Attributes
+    ----------
+    As of `SVC`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from adatron import NuSVC
+    >>> X, y = load_wine(return_X_y=True)
+    >>> make_pipeline(StandardScaler(), NuSVC(nu=0.2)).fit(X, y).score(X, y) > 0.98
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 2000,
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        solver: Any = "auto",
+        multiclass: str = "ovo",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.solver = solver
+        self.multiclass = multiclass
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
+        largest = 2 * min(weight[signs > 0].sum(), weight[signs < 0].sum()) / weight.sum()
+        nu = real("nu", self.nu, above=0)
+        if largest < nu <= 1:
+            warnings.warn(
+                f"nu={nu:g} is more than the classes' weights allow: {largest:.6g}, twice the lighter one's share, is "
+                "used instead.",
+                UserWarning,
+                stacklevel=6,
             )
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if len(classes) != 2:
-            held = "one class" if len(classes) == 1 else f"{len(classes)} classes"
-            raise ValueError(f"y holds {held}, {classes[:5].tolist()}: pass rows of two classes.")
-        weight = self._weights(classes, y, sample_weight)
-        problem = constructor(2.0 * labels - 1.0, C, bias=settings.bias, weight=weight)
-        task = Task(settings, X, problem)
-        watch.held_out = self._held_out(task, classes, held_out)
+            nu = float(largest)
+        return problems.nu_classification(signs, nu, weight=weight)
 
-        def state() -> dict[str, Any]:
-            model = task.model(watch.coef(), watch.last.bias if watch.last else 0.0)
-            return {"_model": model, "classes_": classes, "intercept_": model.bias}
-
-        epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
-        reporter = Reporter(self, X, y, sample_weight, max_epochs=epochs, state=state)
-        watch.progress = both(watch.progress, reporter if reporter.wanted else None)
-        fitted = task.solve(watch)
-
-        by_class = np.argsort(labels[fitted.support], kind="stable")  # as scikit-learn orders them
-        self._model = fitted.model
-        self.classes_ = classes
-        self.support_ = fitted.support[by_class].astype(np.int32)
-        self.support_vectors_ = np.empty((0, 0)) if settings.precomputed else X[self.support_]
-        self.dual_coef_ = fitted.model.coef[:, by_class]
-        self.intercept_ = fitted.model.bias
-        self.n_support_ = np.bincount(labels[self.support_], minlength=2).astype(np.int32)
-        self.shape_fit_ = X.shape
-        self.solutions_ = [fitted.solution]
-        self.trace_ = fitted.solution.trace
-        self.n_iter_ = np.array([fitted.solution.n_iter], dtype=np.int64)
-        self.converged_ = fitted.solution.converged
-        self.fit_status_ = int(not self.converged_)
-        self.stop_reason_ = fitted.solution.status.value
-        self.objective_ = fitted.solution.certificate.objective
-        self.duality_gap_ = fitted.solution.certificate.gap
-        self.kkt_violation_ = fitted.solution.certificate.kkt_violation
-        reporter.end()
-        warn_unless_converged(type(self).__name__, settings.tol, fitted.solution)
-        return self
-
-    def decision_function(self, X: Any) -> Array:
-        """The signed distance from the boundary, in units where the margin is 1; positive for ``classes_[1]``."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **self._accepted())
-        return self._model.decision(X, self.n_jobs)[:, 0]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
-        values = self.decision_function(X)
-        return np.asarray(self.classes_[(values > 0).astype(int)])
-
-    @property
-    def coef_(self) -> Array:
-        """The weights of the features; of the linear kernel only."""
-        if self.kernel != "linear":
-            raise AttributeError(f"coef_ exists for kernel='linear' only; this kernel is {self.kernel!r}.")
-        check_is_fitted(self)
-        return self._model.weights
-
-    def _precomputed(self) -> bool:
-        return self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
-
-    def _accepted(self) -> dict[str, Any]:
-        return {
-            "accept_sparse": False if self._precomputed() else "csr",
-            "accept_large_sparse": False,
-            "dtype": [np.float64, np.float32],
-            "order": "C",
-        }
-
-    def _held_out(self, task: Task, classes: NDArray[Any], held_out: Any) -> Callable[[Array, float], float] | None:
-        """The error of a machine on other data."""
-        if held_out is None:
-            return None
-        if not (isinstance(held_out, tuple | list) and len(held_out) == 2):
-            raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
-        X, y = validate_data(self, *held_out, reset=False, **self._accepted())
-        return lambda coef, bias: float(
-            np.mean(classes[(task.model(coef, bias).decision(X, self.n_jobs)[:, 0] > 0).astype(int)] != y)
-        )
-
-    def _weights(self, classes: NDArray[Any], y: NDArray[Any], sample_weight: Any) -> Array:
-        scale = compute_class_weight(self.class_weight, classes=classes, y=y)
-        weight = np.asarray(scale, dtype=np.float64)[np.searchsorted(classes, y)]
-        if (scale < 0).any():
-            raise ValueError(f"class_weight={self.class_weight!r} is negative: pass weights of at least 0.")
-        if sample_weight is None:
-            return weight
-        if np.ndim(sample_weight) == 0:
-            sample_weight = np.full(len(y), sample_weight)
-        given = finite_vector("sample_weight", sample_weight, length=len(y))
-        if (given < 0).any() or not given.any():
-            span = f"{given.min():g} to {given.max():g}"
-            raise ValueError(f"sample_weight runs from {span}: pass weights of at least 0, and not only 0.")
-        return weight * given
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self._precomputed()
-        tags.input_tags.pairwise = self._precomputed()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = str(super().__repr__(N_CHAR_MAX))
-        if hasattr(self, "stop_reason_") and self.stop_reason_ != Status.CONVERGED.value:
-            text += f"  # {self.stop_reason_}"
-        return text
+    def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
+        at = solution.certificate
+        heavier = problem.upper.sum() + problem.lower.sum()
+        if problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2:
+            # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
+            return np.zeros(problem.rows), float(np.sign(heavier))
+        rho = at.rho if at.rho > 0 else 1.0
+        return solution.coef / rho, at.bias / rho

@@ -1,0 +1,246 @@
+"""Classification by machines of two classes, shared by SVC and NuSVC."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from adatron._check import Array, choice
+from adatron.estimators._callbacks import with_callbacks
+from adatron.estimators._fit import Index, Job, Settings, Training
+from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
+from adatron.gram import expansion
+from adatron.kernels import Precomputed
+from adatron.model import Block, Model
+from adatron.multiclass import OneVsOne, Part, Scheme, Tree, Two, scheme
+from adatron.problems import Problem
+from adatron.solution import Solution
+
+SHAPES = ("ovo", "ovr")
+REJECTS = ("none-positive", "margin")
+SAMPLE = 200  # rows of a class from which its place among the others is told
+
+
+class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
+    """A classifier whose parts are problems of two classes."""
+
+    @abstractmethod
+    def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
+        """The problem of one part."""
+
+    def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
+        """Coefficients, one a row, and bias of a part."""
+        return solution.coef, solution.certificate.bias
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
+        """Learn from rows X and their classes y.
+
+        A row of weight w counts as w equal rows. ``held_out``, a pair of other rows and their classes, adds the column
+        "error" to ``trace_``: the share of them (with many classes, of those that a machine knows) that the machine
+        gets wrong as it stands.
+        """
+        settings = Settings.of(self)
+        choice("decision_function_shape", self.decision_function_shape, SHAPES)
+        rows = self._validated(X, y, sample_weight)
+        check_classification_targets(rows.y)
+        classes, labels = np.unique(rows.y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
+        class_weight = _class_weight(self.class_weight, classes, rows)
+        weight = class_weight[labels] * (1.0 if rows.weight is None else rows.weight)
+        training = Training(settings, rows.X, rows.weight)
+        arrangement = scheme(self.multiclass, len(classes), lambda: _class_distances(training, labels))
+        held = self._held_out(training, arrangement, classes, labels, held_out)
+        jobs = [
+            self._job(settings, part, labels, weight, error)
+            for part, error in zip(arrangement.parts, held, strict=True)
+        ]
+
+        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
+            model, _ = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)
+            return {"_model": model, "_scheme": arrangement, "classes_": classes, "intercept_": model.bias}
+
+        solutions = self._solve(settings, training, rows, jobs, attributes)
+        machines = [self._machine(job.problem, solution) for job, solution in zip(jobs, solutions, strict=True)]
+        coefs, biases = [coef for coef, _ in machines], np.array([bias for _, bias in machines])
+        self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)
+        self._scheme = arrangement
+        self.classes_ = classes
+        self.class_weight_ = class_weight
+        self._set_support(training, rows, support)
+        self.n_support_ = np.bincount(labels[support], minlength=len(classes)).astype(np.int32)
+        self.dual_coef_ = _compact(self._model.coef, arrangement, labels[support])
+        self.intercept_ = self._model.bias
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
+        if isinstance(arrangement, Tree):
+            self.tree_ = _named(arrangement.arrangement, classes)
+        self._conclude(settings, rows, solutions)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Outputs for each row of X.
+
+        With two classes the signed distance from the boundary, in units where the margin is 1, positive for
+        ``classes_[1]``. With more, a column a class (``decision_function_shape="ovr"``) or a column a machine ("ovo").
+        """
+        values = self._values(X)
+        if isinstance(self._scheme, Two):
+            return values[:, 0]
+        return self._scheme.scores(values) if self.decision_function_shape == "ovr" else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties=True breaks no tie with decision_function_shape='ovo': pass 'ovr'.")
+        values = self._values(X)
+        if self.break_ties and len(self.classes_) > 2:
+            return np.asarray(self.classes_[self._scheme.scores(values).argmax(axis=1)])
+        return np.asarray(self.classes_[self._scheme.predict(values)])
+
+    def predict_with_reject(self, X: Any, *, rule: str = "none-positive", reject_label: Any = -1) -> NDArray[Any]:
+        """The class of each row, or ``reject_label`` where the machines do not know.
+
+        ``rule="none-positive"`` rejects where no class has all its machines on its side: one against the rest, where no
+        output is positive; one against one, where no class wins all its duels. ``rule="margin"`` rejects where one of
+        the machines that speak for the class has the point inside its margin, |f| < 1.
+        """
+        choice("rule", rule, REJECTS)
+        values = self._values(X)
+        known = self._scheme.accepted(values) if rule == "none-positive" else self._scheme.sure(values)
+        labels = self.classes_[self._scheme.predict(values)]
+        if np.result_type(labels, np.asarray(reject_label)).kind != labels.dtype.kind:
+            labels = labels.astype(object)
+        return np.where(known, labels, reject_label)
+
+    @property
+    def predict_proba(self) -> Any:
+        """Not here: the error says where."""
+        raise AttributeError(NO_PROBABILITY.format(name=type(self).__name__, what="predict_proba"))
+
+    # ------------------------------------------------------------ parts
+
+    def _job(self, settings: Settings, part: Part, labels: NDArray[Any], weight: Array, error: Any) -> Job:
+        index = part.rows(labels)
+        problem = self._problem(settings, part.signs(labels[index]), weight[index])
+        return Job(problem, None if len(index) == len(labels) else index, held_out=error)
+
+    def _assembled(
+        self,
+        training: Training,
+        rows: Rows,
+        arrangement: Scheme,
+        labels: NDArray[Any],
+        jobs: Sequence[Job],
+        coefs: Sequence[Array],
+        biases: Array,
+    ) -> tuple[Model, Index]:
+        """One model of all parts: support rows by class, in scikit-learn's order, and a row of coefficients a part."""
+        everything = np.arange(len(labels), dtype=np.int64)
+        where = [everything if job.rows is None else job.rows for job in jobs]
+        used = np.zeros(len(labels), dtype=bool)
+        for index, coef in zip(where, coefs, strict=True):
+            used[index[coef != 0]] = True
+        support = np.flatnonzero(used).astype(np.int64)
+        support = support[np.argsort(labels[support], kind="stable")]
+        place = np.full(len(labels), -1)
+        place[support] = np.arange(len(support))
+        matrix = np.zeros((len(jobs), len(support)))
+        intercept = np.empty(len(jobs))
+        for k, (index, coef) in enumerate(zip(where, coefs, strict=True)):
+            some = np.flatnonzero(coef)
+            matrix[k, place[index[some]]] = coef[some]
+            intercept[k] = training.intercept(coef, biases[k])
+        blocks = _blocks(arrangement, labels[support])
+        return self._model_of(training, rows, support, matrix, intercept, blocks), support
+
+    def _held_out(
+        self, training: Training, arrangement: Scheme, classes: NDArray[Any], labels: NDArray[Any], held_out: Any
+    ) -> list[Callable[[Array, float], float] | None]:
+        """For each part, the error of its machine on other rows of its classes."""
+        parts = arrangement.parts
+        if held_out is None:
+            return [None] * len(parts)
+        if not (isinstance(held_out, tuple | list) and len(held_out) == 2):
+            raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
+        X, y = validate_data(self, *held_out, reset=False, **self._accepted())
+        numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        numbers = np.where(classes[numbers] == y, numbers, -1)
+
+        def error_of(part: Part) -> Callable[[Array, float], float]:
+            theirs = part.rows(numbers)
+            points, signs = X[theirs], part.signs(numbers[theirs])
+            index = part.rows(labels)
+
+            def error(coef: Array, bias: float) -> float:
+                some = np.flatnonzero(coef)
+                support = index[some]
+                if isinstance(training.kernel, Precomputed):
+                    values = np.asarray(points[:, support], dtype=np.float64) @ coef[some]
+                else:
+                    values = expansion(training.kernel, training.X[support], coef[some][None], points)[0]
+                guessed = np.where(values + training.intercept(coef, bias) > 0, 1.0, -1.0)
+                return float(np.mean(guessed != signs)) if len(signs) else float("nan")
+
+            return error
+
+        return [error_of(part) for part in parts]
+
+
+def _class_weight(wanted: Any, classes: NDArray[Any], rows: Rows) -> Array:
+    weight = compute_class_weight(wanted, classes=classes, y=rows.y, sample_weight=rows.weight)
+    if (weight < 0).any() or not np.isfinite(weight).all():
+        raise ValueError(f"class_weight={wanted!r} is negative: pass weights of at least 0, and finite ones.")
+    return np.asarray(weight, dtype=np.float64)
+
+
+def _class_distances(training: Training, labels: NDArray[Any]) -> Array:
+    """Squared distances between the classes' means in feature space, from a sample of each."""
+    random = np.random.default_rng(0)
+    samples = [np.flatnonzero(labels == k) for k in range(int(labels.max()) + 1)]
+    samples = [np.sort(random.permutation(rows)[:SAMPLE]) for rows in samples]
+    index = np.concatenate(samples)
+    if isinstance(training.kernel, Precomputed):
+        K = np.asarray(training.X[np.ix_(index, index)], dtype=np.float64)
+    else:
+        K = training.kernel(training.X[index])
+    owner = np.repeat(np.arange(len(samples)), [len(rows) for rows in samples])
+    mean = np.eye(len(samples))[owner] / np.bincount(owner)[owner][:, None]
+    between = mean.T @ K @ mean
+    return np.asarray(between.diagonal()[:, None] + between.diagonal() - 2 * between)
+
+
+def _blocks(arrangement: Scheme, of: NDArray[Any]) -> tuple[Block, ...]:
+    """Runs of support rows of one class, and the parts that know it; nothing where all know all."""
+    if not isinstance(arrangement, OneVsOne):
+        return ()
+    edges = np.searchsorted(of, np.arange(arrangement.count + 1))
+    parts = arrangement.parts
+    return tuple(
+        (slice(edges[k], edges[k + 1]), np.array([i for i, p in enumerate(parts) if k in (*p.positive, *p.negative)]))
+        for k in range(arrangement.count)
+        if edges[k] < edges[k + 1]
+    )
+
+
+def _compact(coef: Array, arrangement: Scheme, of: NDArray[Any]) -> Array:
+    """scikit-learn's dual_coef_: one against one, each support row has the coefficients of its own duels only."""
+    if not isinstance(arrangement, OneVsOne):
+        return coef
+    compact = np.empty((arrangement.count - 1, coef.shape[1]))
+    for rows, outputs in _blocks(arrangement, of):
+        compact[:, rows] = coef[outputs, rows]
+    return compact
+
+
+def _named(branch: Any, classes: NDArray[Any]) -> Any:
+    """A tree with the classes' names for its leaves."""
+    return classes.tolist()[branch] if isinstance(branch, int) else tuple(_named(part, classes) for part in branch)

@@ -1,0 +1,199 @@
+"""What all machines share as scikit-learn estimators: their data, their fit, their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from adatron._check import Array, finite_vector
+from adatron._rows import is_sparse
+from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
+from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
+from adatron.kernels import Precomputed
+from adatron.model import Model
+from adatron.solution import Solution, Status
+
+NO_PROBABILITY = (
+    "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
+    "whose predict_proba is calibrated on rows that the machine has not seen."
+)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows that count: those of weight zero are left out, as if they were not there."""
+
+    X: Any
+    y: NDArray[Any]
+    weight: Array | None
+    kept: Index | None  # their numbers in the data given; None: all
+    shape: tuple[int, int]  # of the data given
+
+
+def _weights(sample_weight: Any, rows: int) -> Array:
+    given = np.asarray(sample_weight)
+    weight = finite_vector("sample_weight", np.full(rows, given) if given.ndim == 0 else given, length=rows)
+    if (weight < 0).any() or not weight.any():
+        span = f"{weight.min():g} to {weight.max():g}"
+        raise ValueError(
+            f"sample_weight runs from {span}: pass weights of at least 0, and not only 0 "
+            "(sample weights must contain at least one non-zero number)."
+        )
+    return weight
+
+
+class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """The common part of all estimators here."""
+
+    def __new__(cls, *words: Any, **options: Any) -> Self:
+        """An object; a parameter that scikit-learn's SVMs had and ours lack is answered with what to do instead."""
+        if "probability" in options:
+            raise TypeError(NO_PROBABILITY.format(name=cls.__name__, what="probability="))
+        machine: Self = super().__new__(cls)
+        return machine
+
+    # ------------------------------------------------------------ data
+
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, Precomputed) or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+
+    def _accepted(self) -> dict[str, Any]:
+        return {
+            "accept_sparse": False if self._precomputed() else "csr",
+            "accept_large_sparse": False,
+            "dtype": [np.float64, np.float32],
+            "order": "C",
+        }
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
+        """Rows, targets and weights in one form."""
+        if y is None and how.pop("unsupervised", False):
+            X = validate_data(self, X, **self._accepted())
+            y = np.zeros(X.shape[0])
+        else:
+            X, y = validate_data(self, X, y, **self._accepted(), **how)
+        if self._precomputed() and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
+            )
+        if sample_weight is None:
+            return Rows(X, y, None, None, X.shape)
+        weight = _weights(sample_weight, X.shape[0])
+        if (weight > 0).all():
+            return Rows(X, y, weight, None, X.shape)
+        kept = np.flatnonzero(weight).astype(np.int64)
+        part = X[np.ix_(kept, kept)] if self._precomputed() else X[kept]
+        return Rows(part, y[kept], weight[kept], kept, X.shape)
+
+    # ------------------------------------------------------------ fit
+
+    def _solve(
+        self,
+        settings: Settings,
+        training: Training,
+        rows: Rows,
+        jobs: Sequence[Job],
+        attributes: Callable[[Sequence[Array], Array], dict[str, Any]],
+    ) -> list[Solution]:
+        """Solve the problems; ``attributes`` makes a machine of coefficients and biases, for callbacks on the way."""
+        watch = watch_for(settings)
+        jobs = self._warmed(rows, jobs)
+
+        def state() -> dict[str, Any]:
+            return attributes([watch.coef()], np.array([watch.last.bias if watch.last else 0.0]))
+
+        epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
+        self._reporter = Reporter(
+            self, rows.X, rows.y, rows.weight, max_epochs=epochs, state=state if len(jobs) == 1 else None
+        )
+        if self._reporter.wanted:
+            watch.progress = both(watch.progress, self._reporter)
+        solutions = training.solve(jobs, watch)
+        if self.warm_start:
+            self._warm = (self._fingerprint(rows), [solution.beta for solution in solutions])
+        return solutions
+
+    def _warmed(self, rows: Rows, jobs: Sequence[Job]) -> list[Job]:
+        """The problems with the last fit's coefficients to start from, if that had the same rows."""
+        if not self.warm_start or not hasattr(self, "_warm"):
+            return list(jobs)
+        fingerprint, betas = self._warm
+        fits = len(betas) == len(jobs) and all(len(b) == len(j.problem) for b, j in zip(betas, jobs, strict=True))
+        if not fits or fingerprint != self._fingerprint(rows):
+            return list(jobs)
+        return [Job(j.problem, j.rows, start, j.held_out) for j, start in zip(jobs, betas, strict=True)]
+
+    def _fingerprint(self, rows: Rows) -> bytes:
+        """Of the rows and targets."""
+        digest = blake2b(digest_size=16)
+        X = rows.X
+        for part in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update(np.unique(rows.y, return_inverse=True)[1].tobytes())
+        return digest.digest()
+
+    def _conclude(self, settings: Settings, rows: Rows, solutions: Sequence[Solution]) -> None:
+        """The attributes that tell how the fit went; loud if it did not go well."""
+        told = worst(solutions)
+        self.shape_fit_ = rows.shape
+        self.solutions_ = list(solutions)
+        traces = [solution.trace for solution in solutions]
+        self.trace_ = traces[0] if len(traces) == 1 else traces
+        self.converged_ = all(solution.converged for solution in solutions)
+        self.fit_status_ = int(not self.converged_)
+        self.stop_reason_ = told.status.value
+        self.objective_ = float(sum(solution.certificate.objective for solution in solutions))
+        self.duality_gap_ = max(solution.certificate.gap for solution in solutions)
+        self.kkt_violation_ = max(solution.certificate.kkt_violation for solution in solutions)
+        self._reporter.end()
+        del self._reporter
+        warn_unless_converged(settings, solutions)
+
+    def _set_support(self, training: Training, rows: Rows, support: Index) -> None:
+        """Which rows support the machine, numbered as in the data given to fit."""
+        given = support if rows.kept is None else rows.kept[support]
+        self.support_ = given.astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if training.settings.precomputed else rows.X[support]
+
+    def _model_of(
+        self, training: Training, rows: Rows, support: Index, coef: Array, bias: Array, blocks: Any = ()
+    ) -> Model:
+        given = support if rows.kept is None else rows.kept[support]
+        points = given if training.settings.precomputed else rows.X[support]
+        return Model(training.kernel, points, coef, bias, training.dtype(rows.X.shape[0]), blocks)
+
+    # ------------------------------------------------------------ fitted
+
+    def _values(self, X: Any) -> Array:
+        check_is_fitted(self, "_model")
+        X = validate_data(self, X, reset=False, **self._accepted())
+        model: Model = self._model
+        return model.decision(X, self.n_jobs)
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the features; of the linear kernel only."""
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            raise AttributeError(f"coef_ exists for kernel='linear' only; this kernel is {self.kernel!r}.")
+        check_is_fitted(self, "_model")
+        model: Model = self._model
+        return model.weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._precomputed()
+        tags.input_tags.pairwise = self._precomputed()
+        return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX))
+        if hasattr(self, "stop_reason_") and self.stop_reason_ != Status.CONVERGED.value:
+            text += f"  # {self.stop_reason_}"
+        return text

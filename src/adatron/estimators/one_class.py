@@ -1,0 +1,120 @@
+"""The machine that learns what is usual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+
+from adatron import problems
+from adatron._check import Array
+from adatron.estimators._callbacks import with_callbacks
+from adatron.estimators._fit import Job, Settings, Training
+from adatron.estimators._machine import Machine
+
+ROUNDING = {np.float32: 1e-6, np.float64: 1e-10}  # of a decision value, relative to the offset
+
+
+class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
+    """Support vectors of one class: a boundary around most of the data.
+
+    Minimises ½‖w‖² − νmρ + Σ max(0, ρ − ⟨w, φ(x_i)⟩); a point is usual where ⟨w, φ(x)⟩ ≥ ρ. ν bounds the share of
+    training rows left outside from above, and the share of support vectors from below.
+
+    Parameters
+    ----------
+    nu : greater than 0 and at most 1.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, random_state, solver, max_time,
+    warm_start, n_jobs : as of `SVC`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, offset_, coef_, n_iter_, fit_status_, shape_fit_ :
+    as in scikit-learn. converged_, stop_reason_, objective_, duality_gap_, kkt_violation_, trace_, solutions_ : as of
+    `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adatron import OneClassSVM
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> machine = OneClassSVM(nu=0.1, gamma=0.5).fit(X)
+    >>> machine.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
+    [1, -1]
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: float = 2000,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: Any = None,
+        solver: Any = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from rows X what is usual; y is not looked at. A row of weight w counts as w equal rows."""
+        settings = Settings.of(self)
+        rows = self._validated(X, None, sample_weight, unsupervised=True)
+        training = Training(settings, rows.X, rows.weight)
+        problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
+
+        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
+            support = np.flatnonzero(coefs[0])
+            model = self._model_of(training, rows, support, coefs[0][support][None], np.asarray(biases))
+            return {"_model": model, "offset_": -model.bias}
+
+        solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
+        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
+        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
+        self.dual_coef_ = self._model.coef
+        self.intercept_ = self._model.bias
+        self.offset_ = -self.intercept_
+        self.n_iter_ = solution.n_iter
+        self._conclude(settings, rows, [solution])
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""
+        values = self._values(X)[:, 0]
+        rounding = ROUNDING[self._model.dtype.type] * float(np.abs(self.offset_).max())
+        return np.where(np.abs(values) <= rounding, 0.0, values)
+
+    def score_samples(self, X: Any) -> Array:
+        """The decision value without the offset."""
+        return np.asarray(self.decision_function(X) + self.offset_)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """1 for what is usual, -1 for what is not."""
+        return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)

@@ -1,0 +1,197 @@
+"""The support vector regressors, with ε and with ν."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from adatron import problems
+from adatron._check import Array, real
+from adatron.estimators._callbacks import with_callbacks
+from adatron.estimators._fit import Job, Settings, Training
+from adatron.estimators._machine import Machine
+from adatron.problems import Problem
+
+
+class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
+    """A regressor whose problem has two coefficients a row."""
+
+    @abstractmethod
+    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
+        """The problem."""
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X and their targets y; a row of weight w counts as w equal rows."""
+        settings = Settings.of(self)
+        rows = self._validated(X, y, sample_weight, y_numeric=True)
+        training = Training(settings, rows.X, rows.weight)
+        problem = self._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
+
+        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
+            support = np.flatnonzero(coefs[0])
+            bias = np.array([training.intercept(coefs[0], biases[0])])
+            return {"_model": self._model_of(training, rows, support, coefs[0][support][None], bias)}
+
+        solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
+        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
+        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
+        self.dual_coef_ = self._model.coef
+        self.intercept_ = self._model.bias
+        self.n_iter_ = solution.n_iter
+        self._conclude(settings, rows, [solution])
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The value at each row."""
+        return self._values(X)[:, 0]
+
+
+class SVR(KernelRegressor):
+    """Support vector regression with an ε-insensitive loss.
+
+    Minimises ½‖w‖² + Σ C_i max(0, |t_i − ⟨w, φ(x_i)⟩ − b| − ε), where C_i is C times the row's weight.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, random_state, solver, bias, augment,
+    max_time, warm_start, n_jobs : as of `SVC`.
+    C : price of a deviation beyond epsilon; ``np.inf`` allows none.
+    epsilon : half the width of the tube in which deviations cost nothing.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_, fit_status_, shape_fit_ : as in
+    scikit-learn. converged_, stop_reason_, objective_, duality_gap_, kkt_violation_, trace_, solutions_ : as of `SVC`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adatron import SVR
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> machine = SVR(C=10, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(machine.predict([[1.0]])[0] - np.sin(1.0)) < 0.06)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 2000,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: Any = None,
+        solver: Any = "auto",
+        bias: str = "exact",
+        augment: float = 1.0,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.bias = bias
+        self.augment = augment
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
+        C = real("C", self.C, above=0, infinite=True)
+        return problems.epsilon_regression(targets, C, self.epsilon, bias=settings.bias, weight=weight)
+
+
+class NuSVR(KernelRegressor):
+    """Support vector regression with ν in the place of ε.
+
+    Minimises ½‖w‖² + C (νmε + Σ max(0, |t_i − ⟨w, φ(x_i)⟩ − b| − ε)) over ε too. ν bounds the share of rows outside the
+    tube from above, and the share of support vectors from below.
+
+    Parameters
+    ----------
+    nu : greater than 0 and at most 1.
+    C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, random_state, solver, max_time,
+    warm_start, n_jobs : as of `SVR`.
+
+    Attributes
+    ----------
+    As of `SVR`; epsilon_ is the width that was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from adatron import NuSVR
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> machine = NuSVR(C=10, nu=0.3).fit(X, np.sin(X[:, 0]))
+    >>> machine.score(X, np.sin(X[:, 0])) > 0.98
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        shrinking: bool = True,
+        cache_size: float = 2000,
+        verbose: bool = False,
+        max_iter: int = -1,
+        random_state: Any = None,
+        solver: Any = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.solver = solver
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
+        return problems.nu_regression(targets, real("C", self.C, above=0), self.nu, weight=weight)
+
+    @property
+    def epsilon_(self) -> float:
+        """The half width of the tube."""
+        return -float(self.solutions_[0].certificate.rho)
