@@ -53,6 +53,7 @@ stub: $(DONE)/built
 
 bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks $(ARGS)
+	@$(IN)/python -m benchmarks.multiclass $(filter --quick,$(ARGS))
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis

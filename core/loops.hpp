@@ -85,6 +85,9 @@ struct Loops {
     void (*norms)(const Panels<T>&, T* out);
     // out[j] += sum over r of weight[r] * row[r][j], j in [first, last), summed in float64
     void (*add_rows)(const double* weight, const T* const* row, int rows, Index first, Index last, double* out);
+    // out[k][j] += sum over r of weight[k][r] * row[r][j], for `sums` values of k and `count` of j; strides of k given
+    void (*add_sums)(const double* weight, Index weight_stride, int sums, const T* const* row, int rows, Index count,
+                     double* out, Index out_stride);
     PairOutcome (*solve_pairs)(PairProblem<T>&);
 };
 

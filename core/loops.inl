@@ -15,8 +15,8 @@ namespace {
 
 template <class T>
 Loops<T> table() {
-    return {2 * Traits<T>::lanes, ADATRON_STRIP, fill<T>,       fill_sparse<T>,
-            squared_norms<T>,     add_rows<T>,   solve_pairs<T>};
+    return {2 * Traits<T>::lanes, ADATRON_STRIP, fill<T>,     fill_sparse<T>,
+            squared_norms<T>,     add_rows<T>,   add_sums<T>, solve_pairs<T>};
 }
 
 template Loops<float> table<float>();

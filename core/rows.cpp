@@ -138,9 +138,8 @@ void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* in
                 const Index end = std::min(last, begin + stretch);
                 for (int r = 0; r < batches[b].count(); ++r) out_rows[r] = values.get() + r * stretch;
                 fill_kernel(kernel, batches[b], columns, begin, end, out_rows.data());
-                for (int k = 0; k < outputs; ++k)
-                    columns.loops().add_rows(weight + k * count + Index(b) * group, out_rows.data(), batches[b].count(),
-                                             0, end - begin, out + k * m + begin);
+                columns.loops().add_sums(weight + Index(b) * group, count, outputs, out_rows.data(), batches[b].count(),
+                                         end - begin, out + begin, m);
             }
     });
 }

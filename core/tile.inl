@@ -276,3 +276,37 @@ void add_rows(const double* weight, const T* const* row, int rows, Index first, 
         }
     }
 }
+
+// The same for several sums of the same rows at once: a kernel value is loaded and widened once for four of them.
+template <class T>
+void add_sums(const double* weight, Index weight_stride, int sums, const T* const* row, int rows, Index count,
+              double* out, Index out_stride) {
+    using Narrow = typename Traits<T>::Narrow;
+    constexpr int lanes = Traits<double>::lanes;
+    auto wide = [](const T* p) { return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Vector<double>); };
+    int k = 0;
+    for (; k + 4 <= sums; k += 4) {
+        const double* w = weight + k * weight_stride;
+        double* o = out + k * out_stride;
+        Index j = 0;
+        for (; j + 2 * lanes <= count; j += 2 * lanes) {
+            Vector<double> sum[4][2];
+            for (int q = 0; q < 4; ++q)
+                for (int h = 0; h < 2; ++h) sum[q][h] = load(o + q * out_stride + j + h * lanes);
+            for (int r = 0; r < rows; ++r) {
+                const Vector<double> low = wide(row[r] + j), high = wide(row[r] + j + lanes);
+                for (int q = 0; q < 4; ++q) {
+                    const double wq = w[q * weight_stride + r];
+                    sum[q][0] += wq * low;
+                    sum[q][1] += wq * high;
+                }
+            }
+            for (int q = 0; q < 4; ++q)
+                for (int h = 0; h < 2; ++h) store(o + q * out_stride + j + h * lanes, sum[q][h]);
+        }
+        for (; j < count; ++j)
+            for (int q = 0; q < 4; ++q)
+                for (int r = 0; r < rows; ++r) o[q * out_stride + j] += w[q * weight_stride + r] * double(row[r][j]);
+    }
+    for (; k < sums; ++k) add_rows(weight + k * weight_stride, row, rows, 0, count, out + k * out_stride);
+}

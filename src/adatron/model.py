@@ -35,20 +35,23 @@ class Model:
     def decision(self, X: Any, n_jobs: int | None = None) -> Array:
         """A row of values for each row of X."""
         if isinstance(self.kernel, Precomputed):
-            values = np.asarray(X[:, self.support], dtype=np.float64) @ self.coef.T
+            values = np.asarray(X[:, self.support], dtype=np.float64) @ self.coef.T + self.bias
         elif isinstance(self.kernel, Linear):
-            values = X @ self.weights.T
+            values = X @ self.weights.T + self.bias
         else:
             values = self._expanded(X, effective_threads(n_jobs))
-        return np.asarray(values, dtype=np.float64) + self.bias
+        return np.asarray(values, dtype=np.float64)
 
     def _expanded(self, X: Any, threads: int) -> Array:
+        """Made an output at a time, a point a column: the transpose costs nothing, further copies would."""
         expansion = Expansion(self.kernel, X, dtype=self.dtype, threads=threads)
         if not self.blocks:
-            return expansion.values(self.support, self.coef).T
-        out = np.zeros((len(self.bias), X.shape[0]))
-        for rows, outputs in self.blocks:
-            out[outputs] += expansion.values(self.support[rows], self.coef[outputs, rows])
+            out = expansion.values(self.support, self.coef)
+        else:
+            out = np.zeros((len(self.bias), X.shape[0]))
+            for rows, outputs in self.blocks:
+                out[outputs] += expansion.values(self.support[rows], self.coef[outputs, rows])
+        out += self.bias[:, None]
         return out.T
 
     @cached_property

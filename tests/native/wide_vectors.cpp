@@ -152,6 +152,13 @@ void compare(double tolerance) {
     wide.add_rows(weight.data(), rows, 5, 3, 97, a.data());
     narrow.add_rows(weight.data(), rows, 5, 3, 97, b.data());
     for (int i = 0; i < 100; ++i) expect_close("add_rows", a[i], b[i], 1e-12);
+
+    constexpr int sums = 7;
+    std::vector<double> weights(sums * 5), many(sums * 100), few(sums * 100);
+    for (int i = 0; i < sums * 5; ++i) weights[i] = 0.3 * i - 4;
+    wide.add_sums(weights.data(), 5, sums, rows, 5, 97, many.data(), 100);
+    for (int k = 0; k < sums; ++k) narrow.add_rows(weights.data() + k * 5, rows, 5, 0, 97, few.data() + k * 100);
+    for (int i = 0; i < sums * 100; ++i) expect_close("add_sums", many[i], few[i], 1e-12);
 }
 
 }  // namespace

@@ -21,12 +21,13 @@ from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
 from adatron.solvers._run import meet_sums
-from adatron.threads import effective_threads
+from adatron.threads import effective_threads, one_blas_thread
 from adatron.trace import Trace, Watch
 
 BIASES = ("exact", "augmented", "none")
 SMALL = 1000  # rows up to which float64 costs nothing worth sparing
 FLOAT64_TOL = 1e-5  # float32 values cannot give more
+SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
 
@@ -113,29 +114,41 @@ class Training:
     def __init__(self, settings: Settings, X: Any, weight: Array | None = None) -> None:
         self.settings, self.X = settings, X
         self.kernel = settings.kernel.resolve(X, weight)
+        self.whole: NDArray[Any] | None = None  # the matrix, where several problems share it
         self.augment = settings.augment**2 if settings.bias == "augmented" else 0.0
 
     def dtype(self, rows: int) -> np.dtype[Any]:
         """Of kernel values: small problems have float64, which costs nothing there, and are polished."""
         return np.dtype(np.float64 if rows <= SMALL or self.settings.tol < FLOAT64_TOL else np.float32)
 
-    def gram(self, rows: Index | None, threads: int) -> Gram:
+    def gram(self, rows: Index | None, threads: int, dtype: Any = None) -> Gram:
         """The matrix of these rows."""
         X, kernel = self.X, self.kernel
+        options: dict[str, Any] = {"cache_bytes": self.settings.cache_bytes, "threads": threads}
+        if self.whole is not None and rows is not None:
+            return Gram(Precomputed(), self.whole[np.ix_(rows, rows)], dtype=self.dtype(len(rows)), **options)
         if rows is not None:
             X = X[np.ix_(rows, rows)] if self.settings.precomputed else X[rows]
         if self.augment and self.settings.precomputed:
             X = X + self.augment
         elif self.augment:
             kernel = kernel + Constant(self.augment)
-        return Gram(kernel, X, dtype=self.dtype(X.shape[0]), cache_bytes=self.settings.cache_bytes, threads=threads)
+        return Gram(kernel, X, dtype=dtype or self.dtype(X.shape[0]), **options)
 
     def solve(self, jobs: Sequence[Job], watch: Watch) -> list[Solution]:
         """Every problem: side by side, a thread each, where they are small; else in turn, all threads on one."""
         threads = effective_threads(self.settings.n_jobs)
         largest = max(job.problem.rows for job in jobs)
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
-        return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
+        if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
+            self._share(largest, threads)
+        with one_blas_thread():
+            return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
+
+    def _share(self, largest: int, threads: int) -> None:
+        """The whole matrix, once: one against one, every value serves many problems."""
+        everything = self.gram(None, threads, self.dtype(largest))
+        self.whole = everything.rows(np.arange(self.X.shape[0]))
 
     def intercept(self, coef: Array, bias: float) -> float:
         """The bias, with what a bias in the kernel amounts to."""
