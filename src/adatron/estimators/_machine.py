@@ -67,7 +67,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _accepted(self) -> dict[str, Any]:
         return {
             "accept_sparse": False if self._precomputed() else "csr",
-            "accept_large_sparse": False,
+            "accept_large_sparse": True,
             "dtype": [np.float64, np.float32],
             "order": "C",
         }
