@@ -8,7 +8,15 @@ import os
 
 from adatron import _core, datasets, kernels, problems, solvers
 from adatron.certificates import certificate
-from adatron.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from adatron.estimators import (
+    SVC,
+    SVR,
+    KernelFisherDiscriminant,
+    KernelNeighborsClassifier,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from adatron.gram import Gram
 from adatron.solvers import solve
 
@@ -16,6 +24,8 @@ __all__ = [
     "SVC",
     "SVR",
     "Gram",
+    "KernelFisherDiscriminant",
+    "KernelNeighborsClassifier",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

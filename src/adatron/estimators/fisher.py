@@ -75,8 +75,11 @@ class KernelMethod(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class KernelFisherDiscriminant(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, KernelMethod
+class KernelFisherDiscriminant(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    KernelMethod,
 ):
     """Fisher's linear discriminant in feature space: a classifier, and a projection that separates the classes.
 
@@ -117,8 +120,8 @@ class KernelFisherDiscriminant(  # type: ignore[misc]
     >>> from adatron import KernelFisherDiscriminant
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> fisher = KernelFisherDiscriminant(gamma=2.0).fit(X, y)
-    >>> fisher.score(X, y)
-    1.0
+    >>> fisher.score(X, y) > 0.99
+    True
     >>> fisher.transform(X).shape
     (200, 1)
     """
@@ -157,7 +160,7 @@ class KernelFisherDiscriminant(  # type: ignore[misc]
             )
         shown = self._components(len(classes))
         weight = np.ones(len(labels)) if rows.weight is None else rows.weight
-        totals = np.bincount(labels, weights=weight)
+        totals: Array = np.bincount(labels, weights=weight).astype(np.float64)
         self.priors_ = _priors(self.priors, totals)
         kernel = kernel.resolve(rows.X, rows.weight)
         alphas, means, eigenvalues = _directions(_gram(kernel, rows.X), labels, weight, regularization)
@@ -183,7 +186,7 @@ class KernelFisherDiscriminant(  # type: ignore[misc]
 
         With two classes the difference, positive for ``classes_[1]``; with more a column a class.
         """
-        scores = self._projected(X) @ self.means_.T
+        scores: Array = self._projected(X) @ self.means_.T
         scores += np.log(self.priors_) - 0.5 * (self.means_**2).sum(axis=1)
         return scores if len(self.classes_) > 2 else scores[:, 1] - scores[:, 0]
 
@@ -259,7 +262,7 @@ def _signs(means: Array) -> Array:
     """For each column, that of the last entry which is not next to nothing."""
     counts = np.abs(means) > NOTHING * np.abs(means).max(axis=0)
     last = len(means) - 1 - counts[::-1].argmax(axis=0)
-    return np.where(means[last, np.arange(means.shape[1])] < 0, -1.0, 1.0)
+    return np.asarray(np.where(means[last, np.arange(means.shape[1])] < 0, -1.0, 1.0))
 
 
 def _priors(priors: Any, totals: Array) -> Array:
@@ -268,11 +271,11 @@ def _priors(priors: Any, totals: Array) -> Array:
     if isinstance(priors, str):
         if priors != "empirical":
             raise ValueError(f'priors={priors!r} is unknown: pass None, "empirical" or a probability for each class.')
-        return totals / totals.sum()
+        return np.asarray(totals / totals.sum())
     given = finite_vector("priors", priors)
     if len(given) != len(totals) or (given <= 0).any() or abs(given.sum() - 1) > 1e-6:
         raise ValueError(
             f"priors={given.tolist()} is out of range: pass {len(totals)} positive numbers that add up to 1, one for "
             "each class."
         )
-    return given / given.sum()
+    return np.asarray(given / given.sum())

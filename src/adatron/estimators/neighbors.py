@@ -18,13 +18,14 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adatron._check import Array, choice, integer
-from adatron._rows import distances, is_sparse, matrix
+from adatron._rows import distances, is_sparse, matrix, squared_norms
 from adatron.estimators.fisher import KernelMethod
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Precomputed
 
 PROTOTYPES = ("all", "random")
 WEIGHTS = ("uniform", "distance")
 BLOCK_VALUES = 2_000_000  # distances at a time: 16 MB, and two or three times that on the way
+BY_DISTANCE = Linear | Gaussian | Exponential | Laplacian  # where a distance of the data has the same neighbours
 FEW_FEATURES = 32  # where differences cost hardly more than dot products, and keep all digits
 
 Index = NDArray[np.intp]
@@ -204,8 +205,8 @@ class Neighborhood:
 
     kernel: Kernel
     points: Any  # the prototypes' rows; with a precomputed kernel, their numbers
-    norms: Array  # k(p, p), or ‖p‖² where dot products give Euclidean distances
-    center: Array | None  # a common shift, which spares cancellation in those
+    norms: Array  # k(p, p), or ‖p‖² where dot products give Euclidean distances; else none are needed
+    center: Array | None  # a common shift, which spares such distances cancellation
 
     @classmethod
     def of(cls, kernel: Kernel, X: Any, chosen: Index) -> Neighborhood:
@@ -213,19 +214,19 @@ class Neighborhood:
         if isinstance(kernel, Precomputed):
             return cls(kernel, chosen, kernel.diag(X)[chosen], None)
         points = matrix("X", X[chosen])
-        if not isinstance(kernel, Linear | Gaussian | Exponential | Laplacian):
+        if not isinstance(kernel, BY_DISTANCE):
             return cls(kernel, points, kernel.diag(points), None)
-        if is_sparse(points) or points.shape[1] <= FEW_FEATURES:
-            return cls(kernel, points, np.zeros(0), None)
+        if isinstance(kernel, Laplacian) or is_sparse(points) or points.shape[1] <= FEW_FEATURES:
+            return cls(kernel, points, np.empty(0), None)
         center = points.mean(axis=0)
         points = points - center
-        return cls(kernel, points, np.einsum("ij,ij->i", points, points), center)
+        return cls(kernel, points, squared_norms(points), center)
 
     def nearest(self, X: Any, count: int) -> tuple[Array, Index]:
         """For each row of X, distances to the nearest prototypes and their places, nearest first."""
-        rows, there = X.shape[0], len(self.norms) or self.points.shape[0]
+        rows = X.shape[0]
         near, which = np.empty((rows, count)), np.empty((rows, count), dtype=np.intp)
-        step = max(1, BLOCK_VALUES // there)
+        step = max(1, BLOCK_VALUES // self.points.shape[0])
         for begin in range(0, rows, step):
             block = slice(begin, begin + step)
             values = self._compared(X[block])
@@ -236,13 +237,17 @@ class Neighborhood:
     def _compared(self, X: Any) -> Array:
         """What grows with the distance in feature space: a row for each row of X, a column a prototype."""
         kernel = self.kernel
-        match kernel:
-            case Precomputed():
-                return np.asarray(self.norms - 2.0 * np.asarray(X[:, self.points], dtype=np.float64))
-            case Laplacian():
-                return distances(X, self.points - 0 if self.center is None else self.points + self.center, "cityblock")
-            case Linear() | Gaussian() | Exponential():
-                return self._squared_euclidean(X)
+        if isinstance(kernel, Precomputed):
+            return np.asarray(self.norms - 2.0 * np.asarray(X[:, self.points], dtype=np.float64))
+        if self.center is not None:
+            X = X - self.center
+            values: Array = X @ self.points.T
+            values *= -2.0
+            values += self.norms
+            values += squared_norms(X)[:, None]
+            return np.maximum(values, 0.0)
+        if isinstance(kernel, BY_DISTANCE):
+            return distances(X, self.points, "cityblock" if isinstance(kernel, Laplacian) else "sqeuclidean")
         values = kernel(X, self.points)
         values *= -2.0
         values += self.norms
@@ -252,3 +257,53 @@ class Neighborhood:
                 f"kernel={kernel!r} gives NaN or infinity on this X: scale the features, or choose another kernel."
             )
         return values
+
+    def _distance(self, compared: Array) -> Array:
+        """The distance in feature space that belongs to what was compared."""
+        match self.kernel:
+            case Gaussian(gamma=rate) | Laplacian(gamma=rate):
+                squared = -2.0 * np.expm1(-float(rate) * compared)
+            case Exponential(a=rate):
+                squared = -2.0 * np.expm1(-float(rate) * np.sqrt(compared))
+            case _:
+                squared = np.maximum(compared, 0.0)
+        return np.asarray(np.sqrt(squared))
+
+
+def _smallest(values: Array, count: int) -> Index:
+    """The columns of each row's smallest values, smallest first, of equal ones the first."""
+    if count == 1:
+        return np.asarray(values.argmin(axis=1)[:, None])
+    some = np.sort(np.argpartition(values, count - 1, axis=1)[:, :count], axis=1)
+    near = np.take_along_axis(values, some, axis=1)
+    best = np.take_along_axis(some, np.argsort(near, axis=1, kind="stable"), axis=1)
+    tied = np.flatnonzero((values <= near.max(axis=1, keepdims=True)).sum(axis=1) > count)
+    best[tied] = np.argsort(values[tied], axis=1, kind="stable")[:, :count]  # a partition takes any of equal ones
+    return np.asarray(best)
+
+
+def _votes(near: Array) -> Array:
+    """1/distance, in units that cannot overflow; where there are prototypes at distance zero, theirs alone."""
+    nearest = near.min(axis=1, keepdims=True)
+    votes = np.divide(nearest, near, out=np.ones_like(near), where=near > 0)
+    return np.asarray(votes)
+
+
+def _last(machine: Any) -> Any:
+    return machine[-1] if isinstance(machine, Pipeline) else machine
+
+
+def _same_rows(machine: Any, X: Any) -> bool:
+    """Whether the support vectors are where they should be in X; those of a pipeline may have been transformed."""
+    last = _last(machine)
+    support = np.asarray(last.support_)
+    if getattr(last, "shape_fit_", X.shape)[0] != X.shape[0] or support.max() >= X.shape[0]:
+        return False
+    vectors = getattr(last, "support_vectors_", None)
+    if last is not machine or vectors is None or vectors.shape[0] != len(support):
+        return True
+    if vectors.shape[1] != X.shape[1]:
+        return False
+    there = X[support]
+    tolerance = 1e-5 * float(abs(there).max())  # one may have been float32
+    return bool(abs(vectors - there).max() <= tolerance)
