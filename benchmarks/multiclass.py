@@ -1,8 +1,8 @@
 """Many classes, one against one: fits and predictions beside the peers', ``python -m benchmarks.multiclass``.
 
-MNIST's 60,000 rows (gamma 0.02, C 10) and 20,000 rows of 26 classes in 16 features, like letters. Each contender fits in
-a process of its own and predicts 10,000 rows; scikit-learn predicts with the machine that adatron has fitted (its own fit
-takes many minutes), and some rows only, from which the time for all is told.
+MNIST's 60,000 rows (gamma 0.02, C 10) and 20,000 rows of 26 classes in 16 features, like letters. Each contender fits
+in a process of its own and predicts 10,000 rows; scikit-learn predicts with the machine that adatron has fitted (its
+own fit takes many minutes), and some rows only, from which the time for all is told.
 """
 
 from __future__ import annotations
