@@ -33,7 +33,12 @@ class Kernel:
     """A similarity k(x, y): call it on data, add it to another, multiply it by one or a number."""
 
     def __call__(self, X: Matrix, Y: Matrix | None = None) -> Array:
-        """The matrix of k(x, y) for the rows x of X and y of Y (Y = X unless given), in float64."""
+        """The matrix of k(x, y) for the rows x of X and y of Y (Y = X unless given), in float64.
+
+        Two single rows give a single number: so scikit-learn calls a kernel that is a function.
+        """
+        if np.ndim(X) == 1 and Y is not None and np.ndim(Y) == 1:
+            return self(np.asarray(X)[None], np.asarray(Y)[None])[0, 0]  # type: ignore[no-any-return]
         X = matrix("X", X)
         Y = X if Y is None else matrix("Y", Y)
         if X.shape[1] != Y.shape[1]:
