@@ -30,6 +30,7 @@ MOST = 1000  # free coefficients
 ROUNDS = 50
 JITTER = 1e-13  # of the mean diagonal: makes a singular system solvable, and refinement takes it out again
 REFINEMENTS = 3
+SMALLEST = 1e-280  # of kernel values that can be told from nothing
 ROUNDING = 1e-12  # a violation, relative to the gradients' size, that may be nothing
 
 Mask = NDArray[np.bool_]
@@ -74,8 +75,11 @@ def _solved(problem: Problem, gram: Gram, beta: Array, free: Mask, g: Array) -> 
     A = np.array([problem.group[index] == k for k in range(len(lacks))], dtype=np.float64).reshape(-1, len(index))
     present = A.any(axis=1)  # a sum without a free coefficient cannot be mended here
     A, lacks = A[present], lacks[present]
+    scale = float(np.trace(K)) / len(K)
+    if not SMALLEST < scale < np.inf:
+        return None
     try:
-        factor = cho_factor(K + JITTER * max(float(np.trace(K)) / len(K), 1e-300) * np.eye(len(K)))
+        factor = cho_factor(K + JITTER * scale * np.eye(len(K)))
     except LinAlgError:
         return None
     across = cho_solve(factor, A.T)

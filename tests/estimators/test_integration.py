@@ -250,3 +250,18 @@ def test_held_out_error_of_many_classes():
     machine = SVC().fit(IRIS[::2], SPECIES[::2], held_out=(IRIS[1::2], SPECIES[1::2]))
     assert len(machine.trace_) == 3
     assert all(trace["error"][-1] < 0.2 for trace in machine.trace_)
+
+
+@pytest.mark.parametrize("reject_label", [-1, None, "?", 0.5])
+@pytest.mark.parametrize("names", [["a", "b"], [3, 8], [False, True]])
+def test_reject_labels_of_any_type(names, reject_label):
+    machine = SVC(C=np.inf, kernel="linear").fit([[-1.0], [1.0]], np.array(names))
+    found = machine.predict_with_reject([[-2.0], [0.0], [2.0]], rule="margin", reject_label=reject_label)
+    assert found.tolist() == [names[0], reject_label, names[1]]
+
+
+@pytest.mark.parametrize("machine", [OneClassSVM(kernel="linear"), NuSVR(kernel="linear"), SVR(kernel="linear")])
+def test_rows_that_say_nothing(machine):
+    weight = np.array([1.0, 2.0, 1.0, 1.0, 3.0])
+    values_there = values(machine.fit(np.zeros((5, 2)), np.arange(5.0), sample_weight=weight), np.zeros((2, 2)))
+    assert np.isfinite(values_there).all()

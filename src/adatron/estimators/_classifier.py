@@ -117,7 +117,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         values = self._values(X)
         known = self._scheme.accepted(values) if rule == "none-positive" else self._scheme.sure(values)
         labels = self.classes_[self._scheme.predict(values)]
-        if np.result_type(labels, np.asarray(reject_label)).kind != labels.dtype.kind:
+        kinds = {labels.dtype.kind, np.asarray(reject_label).dtype.kind}
+        if len(kinds) > 1 and not kinds <= set("iuf"):
             labels = labels.astype(object)
         return np.where(known, labels, reject_label)
 

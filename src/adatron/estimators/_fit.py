@@ -141,7 +141,10 @@ class Training:
         largest = max(job.problem.rows for job in jobs)
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
         if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
-            self._share(largest, threads)
+            try:
+                self._share(largest, threads)
+            except KeyboardInterrupt:
+                watch.cancelled.set()
         with one_blas_thread():
             return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
 
