@@ -147,7 +147,7 @@ def optimum(name: str) -> tuple[np.ndarray, float]:
     return oracle.solve(PROBLEMS[name], K)
 
 
-def check_feasible(problem: Problem, beta: np.ndarray, room: float = 1e-8) -> None:
+def check_feasible(problem: Problem, beta: np.ndarray, room: float = 1e-10) -> None:
     assert np.isfinite(beta).all()
     assert (beta >= problem.lower).all()
     assert (beta <= problem.upper).all()

@@ -21,7 +21,7 @@ from adatron.certificates import gradient
 from adatron.gram import Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import End, Run, account_of
+from adatron.solvers._run import End, Run, account_of, meet_sums
 from adatron.solvers.protocol import About, Capabilities, Solver, Stop
 from adatron.trace import Watch
 
@@ -112,6 +112,11 @@ class _Run(Run):
             tol = max(INNER * verdict.kkt_violation, ENOUGH * self.stop.tol) * 0.5**idle
             self.chunk(self.choose(gradient(self.problem, self.guess, self.beta)), tol)
             self.n_iter += 1
+
+    def settle(self) -> None:
+        """A chunk that was cut short may miss its sums by the rounding of what it had in hand."""
+        if self.problem.sums:
+            self.beta = meet_sums(self.problem, self.beta)
 
     def choose(self, g: Array) -> NDArray[np.int64]:
         """The rows of the next chunk: the worst violators on either side of every sum, and those in use."""
