@@ -107,12 +107,14 @@ void bind_gram(nb::module_& m, const char* name) {
         "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, Released());
     gram.def_static(
         "of_matrix",
-        [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads) {
+        [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads,
+           std::optional<Matrix<std::uint8_t>> lit) {
             return std::make_unique<Gram<T>>(matrix ? matrix->data() : nullptr, matrix ? Index(matrix->shape(1)) : 0,
                                              std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
-                                             cache_bytes, threads);
+                                             cache_bytes, threads, lit ? lit->data() : nullptr);
         },
-        "matrix"_a.none(), nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, nb::keep_alive<0, 1>());
+        "matrix"_a.none(), nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, "lit"_a = nb::none(),
+        nb::keep_alive<0, 1>(), nb::keep_alive<0, 5>());
     gram.def(
         "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); }, "index"_a,
         Released());
@@ -140,6 +142,12 @@ void bind_gram(nb::module_& m, const char* name) {
         },
         "index"_a, nb::kw_only(), "out"_a);
     gram.def(
+        "compact",
+        [](const Gram<T>& g, Vector<Index> index, MutableMatrix<T> out) {
+            g.compact(index.data(), Index(index.shape(0)), out.data());
+        },
+        "index"_a, nb::kw_only(), "out"_a, Released(), "out = K[index][:, index]; all rows must be at hand.");
+    gram.def(
         "add_product",
         [](const Gram<T>& g, Vector<Index> index, Vector<double> weight, MutableVector<double> out) {
             g.add_product(index.data(), Index(index.shape(0)), weight.data(), out.data());
@@ -152,6 +160,31 @@ void bind_gram(nb::module_& m, const char* name) {
     gram.def_prop_ro("rows_cached", &Gram<T>::rows_cached);
     gram.def_prop_ro("rows_computed", &Gram<T>::rows_computed);
     gram.def_prop_ro("cached_bytes", &Gram<T>::cached_bytes);
+}
+
+template <class T>
+void bind_distances(nb::module_& m, const char* name) {
+    using D = Distances<T>;
+    nb::class_<D>(m, name, "Distances of all pairs of points, and kernels of any width from them.")
+        .def(
+            "__init__",
+            [](D* self, const Points<T>& points, Form form, Meeting meeting, int threads) {
+                new (self) D(points, form, meeting, threads);
+            },
+            "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a, Released())
+        .def(
+            "kernel",
+            [](const D& d, double gamma, MutableMatrix<T> out, MutableMatrix<std::uint8_t> lit, int threads) {
+                d.kernel(gamma, out.data(), lit.data(), threads);
+            },
+            "gamma"_a, nb::kw_only(), "out"_a, "lit"_a, "threads"_a, Released())
+        .def(
+            "rows",
+            [](const D& d, Vector<Index> index, MutableMatrix<T> out) {
+                for (std::size_t k = 0; k < index.shape(0); ++k)
+                    std::copy_n(d.row(index.data()[k]), d.count(), out.data() + k * out.shape(1));
+            },
+            "index"_a, nb::kw_only(), "out"_a);
 }
 
 template <class T>
@@ -171,6 +204,9 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
+    engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, "rounds"_a, Released(),
+               "Rounds until the gap is at most `goal`; all rows must be at hand.");
+    engine.def("newton", &D::newton, nb::kw_only(), "most"_a, Released(), "Move all free coefficients at once.");
     engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);
     engine.def_prop_ro("product", [](const D& d) { return to_numpy(d.product()); }, nb::rv_policy::automatic);
     engine.def("account", &D::account, Released());
@@ -178,6 +214,7 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def_prop_ro("gap", &D::gap);
     engine.def_prop_ro("steps", &D::steps);
     engine.def_prop_ro("rounds", &D::rounds);
+    engine.def_prop_ro("newtons", &D::newtons);
 }
 
 // What every one of the papers' climbs has.
@@ -326,6 +363,17 @@ NB_MODULE(_core, m) {
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
     bind_functions<double>(m);
+    nb::enum_<Climbed>(m, "Climbed")
+        .value("done", Climbed::done)
+        .value("on_the_way", Climbed::on_the_way)
+        .value("stuck", Climbed::stuck)
+        .value("unbounded", Climbed::unbounded);
+    m.def(
+        "nearby_order",
+        [](Matrix<double> x) { return to_numpy(nearby_order(x.data(), Index(x.shape(0)), int(x.shape(1)))); }, "x"_a,
+        "An order of rows that keeps neighbours together.");
+    bind_distances<float>(m, "Distances32");
+    bind_distances<double>(m, "Distances64");
     bind_gram<float>(m, "Gram32");
     bind_gram<double>(m, "Gram64");
     bind_decomposition<float>(m, "Decomposition32");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "climb.hpp"
+#include "face.hpp"
 #include "pool.hpp"
 
 namespace adatron {
@@ -11,6 +13,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double cached_bonus = 1.2;         // a violator whose row is at hand counts for so much more
+constexpr double inner = 0.07;               // the small problem is solved to this part of the gap
+constexpr Index pair_steps = 20;             // a member, before all free coefficients move at once
+constexpr Index most_free = 1400;            // that are worth a factorisation
+constexpr Index patience = 100;              // rounds without a smaller gap
 constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
 struct Candidate {
@@ -197,9 +203,16 @@ void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
         block_size_ = n;
         fresh_.assign(n, 1);
     }
-    std::vector<Index> column(n), fresh;
+    // without branches: what is not there is read from column 0 and multiplied by nothing
+    std::vector<std::int32_t> column(n), stretch(n);
+    std::vector<T> there(n);
+    std::vector<Index> fresh;
     for (Index k = 0; k < n; ++k) {
-        column[k] = place_[k] < 0 ? -1 : row_of(place_[k]);
+        if (place_[k] >= 0) {
+            there[k] = T(1);
+            column[k] = std::int32_t(row_of(place_[k]));
+            stretch[k] = column[k] / std::int32_t(stretch_length);
+        }
         if (fresh_[k]) fresh.push_back(k);
     }
     T* block = block_.get();
@@ -208,7 +221,16 @@ void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
             const Index k = fresh[f];
             const T* from = row[k];
             T* out = block + k * n;
-            for (Index j = 0; j < n; ++j) out[j] = from && column[j] >= 0 ? from[column[j]] : T(0);
+            if (!from) {
+                std::fill_n(out, n, T(0));
+            } else if (const std::uint8_t* lit = gram_.lit(gram_.active()[row_of(place_[k])])) {
+                for (Index j = 0; j < n; ++j) {
+                    const std::int32_t some = lit[stretch[j]];
+                    out[j] = there[j] * T(some) * from[column[j] & -some];
+                }
+            } else {
+                for (Index j = 0; j < n; ++j) out[j] = there[j] * from[column[j]];
+            }
         }
     });
     parallel(n, 16, gram_.threads(), [&](Index first, Index last) {
@@ -264,19 +286,86 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
     const PairOutcome outcome = adatron::loops<T>().solve_pairs(q);
     steps_ += outcome.steps;
 
+    std::vector<Index> moved;
     std::vector<double> change;
-    std::vector<const T*> changed;
     for (Index k = 0; k < n; ++k) {
         if (place_[k] < 0 || beta[k] == before[k]) continue;
         beta_[place_[k]] = beta[k];
+        moved.push_back(place_[k]);
         change.push_back(beta[k] - before[k]);
-        changed.push_back(row[k]);
     }
-    const auto add = adatron::loops<T>().add_rows;
-    parallel(rows_, 1024, gram_.threads(), [&](Index first, Index last) {
-        add(change.data(), changed.data(), int(changed.size()), first, last, product_.data());
-    });
+    carry(moved, change);
     return outcome;
+}
+
+template <class T>
+void Decomposition<T>::carry(const std::vector<Index>& variables, const std::vector<double>& change) {
+    const auto& active = gram_.active();
+    std::vector<Index> index;
+    for (Index v : variables) index.push_back(active[row_of(v)]);
+    parallel(rows_, 1024, gram_.threads(), [&](Index first, Index last) {
+        gram_.add_rows(index.data(), Index(index.size()), change.data(), first, last, product_.data());
+    });
+}
+
+template <class T>
+Climbed Decomposition<T>::climb(double goal, double seconds, Index rounds) {
+    const double deadline = seconds_now() + seconds;
+    const bool whole = Index(beta_.size()) <= working_size_;
+    do {
+        const double gap = select();
+        if (gap <= goal) return Climbed::done;
+        if (gap < 0.99 * best_gap_) best_gap_ = gap, best_round_ = rounds_;
+        if (rounds_ - best_round_ > patience) return Climbed::stuck;
+        if (rounds-- <= 0) return Climbed::on_the_way;
+        const Index limit = pair_steps * Index(place_.size());
+        const PairOutcome outcome = advance(whole ? 0.5 * goal : std::max(inner * gap, 0.5 * goal), limit);
+        if (outcome.unbounded) return Climbed::unbounded;
+        // pairs that take so long, or for which float32 is too coarse, make room for all free coefficients at once
+        if (outcome.steps >= limit || outcome.gap > std::max(inner * gap, 0.5 * goal)) newton(most_free);
+    } while (seconds_now() < deadline && rounds > 0);
+    return Climbed::on_the_way;
+}
+
+template <class T>
+Index Decomposition<T>::newton(Index most) {
+    const auto& active = gram_.active();
+    std::vector<Index> variables;
+    std::vector<const T*> row;
+    for (Index v = 0; v < Index(beta_.size()); ++v) {
+        if (!(beta_[v] > lower_[v] && beta_[v] < upper_[v])) continue;
+        variables.push_back(v);
+        row.push_back(gram_.row(active[row_of(v)]));
+        if (!row.back() || Index(variables.size()) > most) return 0;
+    }
+    const Index n = Index(variables.size());
+    if (n == 0) return 0;
+    Face face;
+    face.size = n;
+    face.sums = sums_;
+    face.matrix.resize(std::size_t(n) * n);
+    double trace = 0;
+    for (Index i = 0; i < n; ++i) {
+        const Index v = variables[i];
+        for (Index j = 0; j <= i; ++j) face.matrix[i * n + j] = double(row[i][row_of(variables[j])]);
+        face.matrix[i * n + i] += ridge_[v];
+        trace += face.matrix[i * n + i];
+        face.gradient.push_back(product_[row_of(v)] + linear_[v] + ridge_[v] * beta_[v]);
+        face.up.push_back(upper_[v] - beta_[v]);
+        face.down.push_back(beta_[v] - lower_[v]);
+        face.group.push_back(group_[v]);
+    }
+    const double rounding = std::numeric_limits<T>::epsilon() * std::sqrt(double(n));
+    const std::vector<double> change = descend(face, rounding * trace / double(n));
+    if (change.empty()) return 0;
+    for (Index i = 0; i < n; ++i) {
+        double& b = beta_[variables[i]];
+        const Index v = variables[i];
+        b = change[i] >= face.up[i] ? upper_[v] : change[i] <= -face.down[i] ? lower_[v] : b + change[i];
+    }
+    carry(variables, change);
+    ++newtons_;
+    return n;
 }
 
 template <class T>

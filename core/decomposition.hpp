@@ -9,12 +9,15 @@
 // zero and its box the whole line. So there is one way to step, whatever the problem.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "account.hpp"
 #include "gram.hpp"
 
 namespace adatron {
+
+enum class Climbed : std::uint8_t { done, on_the_way, stuck, unbounded };
 
 template <class T>
 class Decomposition {
@@ -27,6 +30,13 @@ public:
     // Solves on the working set, whose rows must have been fetched, and updates the gradient.
     PairOutcome advance(double tolerance, Index max_steps);
 
+    // At most `rounds` until the gap is at most `goal`, for about `seconds`. All rows must be at hand.
+    Climbed climb(double goal, double seconds, Index rounds);
+
+    // The free coefficients as far as they go by themselves (see face.hpp); how many they are, 0 if nothing was done:
+    // more than `most` of them, or some without a kernel row at hand.
+    Index newton(Index most);
+
     void write(double* beta) const;  // active ones; others are left
     const std::vector<double>& product() const { return product_; }
     double gap() const { return gap_; }
@@ -34,6 +44,7 @@ public:
     Account account() const;  // of the active coefficients, after `select`
     Index steps() const { return steps_; }
     Index rounds() const { return rounds_; }
+    Index newtons() const { return newtons_; }
 
 private:
     struct Range {
@@ -46,6 +57,7 @@ private:
     void lay_out();
     void gather_block(const std::vector<const T*>& row);
     void forget_working_set();
+    void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     Index row_of(Index v) const { return v < rows_ ? v : v - rows_; }
 
@@ -56,9 +68,10 @@ private:
     std::vector<double> beta_, linear_, lower_, upper_, ridge_, product_, ascent_;
     std::vector<std::int8_t> group_;
     Range range_[2];
-    double gap_ = 0;
+    double gap_ = 0, best_gap_ = std::numeric_limits<double>::infinity();
+    Index best_round_ = 0;
     double totals_[2];
-    Index steps_ = 0, rounds_ = 0;
+    Index steps_ = 0, rounds_ = 0, newtons_ = 0;
     Index problem_rows_;
 
     std::vector<Index> working_, working_rows_;  // variables (active numbering), kernel rows (the problem's numbering)

@@ -40,9 +40,11 @@ Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vecto
 }
 
 template <class T>
-Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads)
+Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
+              const std::uint8_t* lit)
     : Gram(std::move(diagonal), cache_bytes, threads) {
     matrix_ = matrix;
+    lit_ = lit;
     matrix_stride_ = stride;
 }
 
@@ -110,8 +112,9 @@ void Gram<T>::activate(const Index* index, Index count) {
 
 template <class T>
 std::vector<Index> Gram<T>::missing(const Index* index, Index count) {
-    ++clock_;
     std::vector<Index> result;
+    if (direct()) return result;
+    ++clock_;
     for (Index k = 0; k < count; ++k) {
         const Index s = slot_of_[index[k]];
         if (s < 0) {
@@ -128,6 +131,7 @@ std::vector<Index> Gram<T>::missing(const Index* index, Index count) {
 
 template <class T>
 void Gram<T>::release(const Index* index, Index count) {
+    if (direct()) return;
     for (Index k = 0; k < count; ++k) {
         const Index s = slot_of_[index[k]];
         if (s < 0 || released_[s]) continue;
@@ -212,6 +216,41 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
         rows_computed_ += n;
     }
     return Fetched::all;
+}
+
+template <class T>
+void Gram<T>::add_rows(const Index* index, Index count, const double* weight, Index first, Index last,
+                       double* out) const {
+    const auto add = adatron::loops<T>().add_rows;
+    std::vector<const T*> rows;
+    if (count == 0) return;
+    if (!lit(index[0])) {
+        for (Index k = 0; k < count; ++k) rows.push_back(row(index[k]));
+        return add(weight, rows.data(), int(count), first, last, out);
+    }
+    std::vector<double> weights;
+    for (Index begin = first; begin < last;) {
+        const Index s = begin / stretch_length, end = std::min(last, (s + 1) * stretch_length);
+        rows.clear();
+        weights.clear();
+        for (Index k = 0; k < count; ++k)
+            if (lit(index[k])[s]) {
+                rows.push_back(row(index[k]));
+                weights.push_back(weight[k]);
+            }
+        add(weights.data(), rows.data(), int(rows.size()), begin, end, out);
+        begin = end;
+    }
+}
+
+template <class T>
+void Gram<T>::compact(const Index* index, Index count, T* out) const {
+    parallel(count, 16, threads_, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i) {
+            const T* from = row(index[i]);
+            for (Index j = 0; j < count; ++j) out[i * count + j] = from[index[j]];
+        }
+    });
 }
 
 template <class T>

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "distances.hpp"
 #include "rows.hpp"
 
 namespace adatron {
@@ -22,7 +23,9 @@ public:
     Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal, std::size_t cache_bytes,
          int threads);
     // ... or from a matrix that the caller keeps alive, or, when that is null, from `store` alone.
-    Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads);
+    // `lit`, if given, tells for every row and stretch of columns (distances.hpp) whether there is more than zeros.
+    Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
+         const std::uint8_t* lit = nullptr);
 
     Index count() const { return Index(diagonal_.size()); }
     int threads() const { return threads_; }
@@ -31,7 +34,7 @@ public:
     Index active_count() const { return Index(active_.size()); }
     std::size_t cached_bytes() const { return rows_cached() * row_bytes(); }
     Index rows_cached() const;
-    Index capacity() const { return capacity_; }
+    Index capacity() const { return direct() ? count() : capacity_; }
     Index rows_computed() const { return rows_computed_; }
 
     void activate(const Index* index, Index count);
@@ -44,7 +47,19 @@ public:
     Fetched fetch(const Index* index, Index count, double seconds);
     // These rows are not likely to be wanted again: their memory is used before memory never touched.
     void release(const Index* index, Index count);
-    const T* row(Index i) const { return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]); }
+    const T* row(Index i) const {
+        if (direct()) return matrix_ + i * matrix_stride_;
+        return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]);
+    }
+
+    // For every stretch of columns of a row whether there is more than zeros; null: not known.
+    const std::uint8_t* lit(Index i) const { return lit_ && direct() ? lit_ + i * stretches(count()) : nullptr; }
+
+    // out += sum of weight times rows, over columns [first, last) of the active; the rows must be at hand.
+    void add_rows(const Index* index, Index count, const double* weight, Index first, Index last, double* out) const;
+
+    // out = K[index, index]; the rows must be at hand.
+    void compact(const Index* index, Index count, T* out) const;
 
     // out += K[index, :]^T weight over ALL columns, cached rows used where they cover them.
     void add_product(const Index* index, Index count, const double* weight, double* out) const;
@@ -57,12 +72,14 @@ private:
     void compute(const Index* index, Index count, T* const* out) const;
     void claim(const Index* index, Index count, std::vector<T*>& out);
     bool all_active() const { return active_count() == count(); }
+    bool direct() const { return matrix_ && all_active(); }  // rows lie in the caller's matrix as they are wanted
 
     Kernel kernel_;
     std::shared_ptr<const Points<T>> points_;
     std::shared_ptr<const Points<T>> columns_;  // the active ones
     const T* matrix_ = nullptr;
     Index matrix_stride_ = 0;
+    const std::uint8_t* lit_ = nullptr;
     std::vector<double> diagonal_;
     std::size_t cache_limit_;
     int threads_;

@@ -6,7 +6,8 @@
 
 namespace adatron {
 
-enum class Form : std::uint8_t { linear, polynomial, gaussian, exponential, laplacian, sigmoid };
+// `distance` is no kernel: it is what the points' meeting gives, for kernels of many widths to be made of.
+enum class Form : std::uint8_t { linear, polynomial, gaussian, exponential, laplacian, sigmoid, distance };
 
 // How two points meet before the kernel's formula is applied.
 enum class Meeting : std::uint8_t { dot, squared_distance, absolute_distance };

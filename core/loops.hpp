@@ -89,6 +89,9 @@ struct Loops {
     void (*add_sums)(const double* weight, Index weight_stride, int sums, const T* const* row, int rows, Index count,
                      double* out, Index out_stride);
     PairOutcome (*solve_pairs)(PairProblem<T>&);
+    void (*exponentials)(const T* d, Index count, T gamma, T* out);  // out = exp(-gamma d)
+    bool (*factor)(T* a, Index n);                                   // see factor.inl
+    void (*solve_factored)(const T* l, Index n, T* x);
 };
 
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };

@@ -9,14 +9,15 @@ namespace adatron::ADATRON_ISA {
 namespace {
 #include "vector.inl"
 // vectors first: the rest is written in terms of them
+#include "factor.inl"
 #include "pair.inl"
 #include "tile.inl"
 }  // namespace
 
 template <class T>
 Loops<T> table() {
-    return {2 * Traits<T>::lanes, ADATRON_STRIP, fill<T>,     fill_sparse<T>,
-            squared_norms<T>,     add_rows<T>,   add_sums<T>, solve_pairs<T>};
+    return {2 * Traits<T>::lanes, ADATRON_STRIP,  fill<T>,         fill_sparse<T>, squared_norms<T>, add_rows<T>,
+            add_sums<T>,          solve_pairs<T>, exponentials<T>, factor<T>,      solve_factored<T>};
 }
 
 template Loops<float> table<float>();

@@ -83,6 +83,7 @@ struct Formula {
             if constexpr (form != Form::laplacian) {
                 if (from_dot) sum = larger(norms - T(2) * sum, Vector<T>{});
             }
+            if constexpr (form == Form::distance) return sum;
             if constexpr (form == Form::exponential) sum = square_root<T>(sum);
             return power_of_two<T>(gamma * sum);
         }
@@ -203,6 +204,11 @@ void choose(const Epilogue& e, const Arguments&... arguments) {
         case Form::exponential:
             return dot ? Loop<T, Form::exponential, Meeting::dot>::run(e, arguments...)
                        : Loop<T, Form::exponential, Meeting::squared_distance>::run(e, arguments...);
+        case Form::distance:
+            if (e.factor.meeting == Meeting::absolute_distance)
+                return Loop<T, Form::distance, Meeting::absolute_distance>::run(e, arguments...);
+            return dot ? Loop<T, Form::distance, Meeting::dot>::run(e, arguments...)
+                       : Loop<T, Form::distance, Meeting::squared_distance>::run(e, arguments...);
     }
 }
 
@@ -309,4 +315,14 @@ void add_sums(const double* weight, Index weight_stride, int sums, const T* cons
                 for (int r = 0; r < rows; ++r) o[q * out_stride + j] += w[q * weight_stride + r] * double(row[r][j]);
     }
     for (; k < sums; ++k) add_rows(weight + k * weight_stride, row, rows, 0, count, out + k * out_stride);
+}
+
+// out = exp(-gamma d), a kernel of this width from distances.
+template <class T>
+void exponentials(const T* d, Index count, T gamma, T* out) {
+    constexpr int lanes = Traits<T>::lanes;
+    const T factor = -gamma * T(Formula<T>::log2e);
+    Index j = 0;
+    for (; j + lanes <= count; j += lanes) store(out + j, power_of_two<T>(factor * load(d + j)));
+    for (; j < count; ++j) out[j] = power_of_two<T>(splat(factor * d[j]))[0];
 }

@@ -155,6 +155,36 @@ def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDAr
 def add_product(kernel: Sequence[Term], *, rows: Points64, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points64, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
     """out += weight @ kernel(rows[index], columns), in float64."""
 
+class Climbed(enum.Enum):
+    done = 0
+
+    on_the_way = 1
+
+    stuck = 2
+
+    unbounded = 3
+
+def nearby_order(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """An order of rows that keeps neighbours together."""
+
+class Distances32:
+    """Distances of all pairs of points, and kernels of any width from them."""
+
+    def __init__(self, points: Points32, *, form: Form, meeting: Meeting, threads: int) -> None: ...
+
+    def kernel(self, gamma: float, *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+    def rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+class Distances64:
+    """Distances of all pairs of points, and kernels of any width from them."""
+
+    def __init__(self, points: Points64, *, form: Form, meeting: Meeting, threads: int) -> None: ...
+
+    def kernel(self, gamma: float, *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
+
+    def rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
 class Gram32:
     """Kernel rows over the active columns, cached."""
 
@@ -162,7 +192,7 @@ class Gram32:
     def of_points(kernel: Sequence[Term], points: Points32, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
 
     @staticmethod
-    def of_matrix(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
+    def of_matrix(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int, lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Gram32: ...
 
     def activate(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -174,6 +204,9 @@ class Gram32:
         """True when every row is there."""
 
     def copy_rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+    def compact(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """out = K[index][:, index]; all rows must be at hand."""
 
     def add_product(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
@@ -205,7 +238,7 @@ class Gram64:
     def of_points(kernel: Sequence[Term], points: Points64, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
 
     @staticmethod
-    def of_matrix(matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
+    def of_matrix(matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int, lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Gram64: ...
 
     def activate(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -217,6 +250,9 @@ class Gram64:
         """True when every row is there."""
 
     def copy_rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
+
+    def compact(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """out = K[index][:, index]; all rows must be at hand."""
 
     def add_product(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
@@ -254,6 +290,12 @@ class Decomposition32:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
+    def climb(self, *, goal: float, seconds: float, rounds: int) -> Climbed:
+        """Rounds until the gap is at most `goal`; all rows must be at hand."""
+
+    def newton(self, *, most: int) -> int:
+        """Move all free coefficients at once."""
+
     def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
     @property
@@ -272,6 +314,9 @@ class Decomposition32:
 
     @property
     def rounds(self) -> int: ...
+
+    @property
+    def newtons(self) -> int: ...
 
 class Decomposition64:
     """Working-set decomposition over a Gram's active rows."""
@@ -286,6 +331,12 @@ class Decomposition64:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
+    def climb(self, *, goal: float, seconds: float, rounds: int) -> Climbed:
+        """Rounds until the gap is at most `goal`; all rows must be at hand."""
+
+    def newton(self, *, most: int) -> int:
+        """Move all free coefficients at once."""
+
     def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
     @property
@@ -304,6 +355,9 @@ class Decomposition64:
 
     @property
     def rounds(self) -> int: ...
+
+    @property
+    def newtons(self) -> int: ...
 
 class Coordinate32:
     """One coefficient at a time: Kernel-Adatron, SVMseq, SOR."""

@@ -59,6 +59,11 @@ def bias(problem: Problem, g: Array, beta: Array) -> tuple[float, float]:
     return (values[0] if values else 0.0), 0.0
 
 
+def kkt_violation(problem: Problem, g: Array, beta: Array) -> float:
+    """How far the gradients are from level where they should be: max over sums of max(-g, may grow) - min(-g, may shrink)."""
+    return max(0.0, *(high - low for low, high in _brackets(problem, g, beta)))
+
+
 def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
     """Judge β: objective, duality gap, KKT violation, infeasibility and bias, all in float64.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -128,6 +129,48 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         raise AttributeError(NO_PROBABILITY.format(name=type(self).__name__, what="predict_proba"))
 
     # ------------------------------------------------------------ parts
+
+    def _targets(self) -> dict[str, Any]:
+        """How targets are validated."""
+        return {}
+
+    def _unit(self, reached: Any) -> float:
+        """What a machine's outputs are divided by."""
+        return 1.0
+
+    def _pieces(self, settings: Settings, y: NDArray[Any], weight: Array) -> tuple[Any, Any, Any, Any]:
+        """The parts learnt from the rows of positive weight: rows and problem for any C; and how outputs are read."""
+        known = weight > 0
+        classes = np.unique(y[known])
+        if len(classes) < 2:
+            raise ValueError(f"y holds one class, {classes.tolist()}, in a fold's training rows: pass fewer folds.")
+        labels = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+        labels = np.where(classes[labels] == y, labels, -1)
+        there = Rows(None, y[known], weight[known], None, (0, 0))
+        weight = weight * np.append(_class_weight(self.class_weight, classes, there), 0.0)[labels]
+        arrangement = scheme(self.multiclass, len(classes), lambda: np.zeros((len(classes), len(classes))))
+
+        def piece(part: Part) -> tuple[Index | None, Callable[[float | None], Problem]]:
+            index = part.rows(labels)
+            signs, own = part.signs(labels[index]), weight[index]
+
+            def problem(C: float | None) -> Problem:
+                machine = copy(self)
+                if C is not None:
+                    machine.C = C
+                return machine._problem(settings, signs, own)
+
+            return None if len(index) == len(labels) else index, problem
+
+        def decision(values: Array) -> Array:
+            if isinstance(arrangement, Two):
+                return values[:, 0]
+            return arrangement.scores(values) if self.decision_function_shape == "ovr" else values
+
+        def predict(values: Array) -> NDArray[Any]:
+            return np.asarray(classes[arrangement.predict(values)])
+
+        return [piece(part) for part in arrangement.parts], predict, decision, classes
 
     def _job(self, settings: Settings, part: Part, labels: NDArray[Any], weight: Array, error: Any) -> Job:
         index = part.rows(labels)

@@ -9,6 +9,7 @@ import numpy as np
 
 from adatron import problems
 from adatron._check import Array, choice, real
+from adatron.certificates import bias
 from adatron.estimators._classifier import KernelClassifier
 from adatron.estimators._fit import Settings
 from adatron.problems import Problem
@@ -215,6 +216,10 @@ class NuSVC(KernelClassifier):
             )
             nu = float(largest)
         return problems.nu_classification(signs, nu, weight=weight)
+
+    def _unit(self, reached: Any) -> float:
+        rho = bias(reached.problem, reached.gradient, reached.beta)[1]
+        return rho if rho > 0 else 1.0
 
     def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
         at = solution.certificate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +51,26 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """The value at each row."""
         return self._values(X)[:, 0]
+
+    def _targets(self) -> dict[str, Any]:
+        """How targets are validated."""
+        return {"y_numeric": True}
+
+    def _unit(self, reached: Any) -> float:
+        """What a machine's outputs are divided by."""
+        return 1.0
+
+    def _pieces(self, settings: Settings, y: Array, weight: Array) -> tuple[Any, Any, Any, Any]:
+        """As of the classifiers: one machine, whose output is the answer."""
+        targets = np.asarray(y, dtype=np.float64)
+
+        def problem(C: float | None) -> Problem:
+            machine = copy(self)
+            if C is not None:
+                machine.C = C
+            return machine._problem(settings, targets, weight)
+
+        return [(None, problem)], lambda values: values[:, 0], lambda values: values[:, 0], None
 
 
 class SVR(KernelRegressor):

@@ -3,7 +3,8 @@
 Problem   the one problem, in all its forms: no sum, one sum, two; ridge; any box; each row once or twice.
 Update    round by round: choose the coefficients that violate optimality most (half of the last choice stays),
           solve the small problem on them two at a time with second-order choice, carry the change over to the
-          gradient (core/decomposition.cpp, core/pair.inl).
+          gradient (core/decomposition.cpp, core/pair.inl). Where pairs take long (large C, smooth kernels), all free
+          coefficients move at once, by one factorisation (core/face.cpp).
 After     Osuna, Freund & Girosi (1997) and Joachims (1999) for decomposition; Platt (1998) and Fan, Chen & Lin
           (2005) for the pairs.
 Stop      when the certificate, computed afresh from the coefficients, shows a KKT violation of at most ``tol``.
@@ -36,6 +37,8 @@ from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
 INNER = 0.07  # the small problem is solved to this part of the gap
+NEWTON_STEPS = 20  # a member of the working set, that pairs may take
+NEWTON_MOST = 1400  # free coefficients that are worth a factorisation
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
 WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
@@ -205,6 +208,8 @@ class _Run(Run):
                 gram.fetch(engine.working_rows, pulse)
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
+                if outcome.steps >= min(limit, NEWTON_STEPS * size):  # pairs are slow here: all free ones at once
+                    engine.newton(most=NEWTON_MOST)
                 if outcome.unbounded or (not self.bounded and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise End(Status.UNBOUNDED)
         finally:

@@ -1,0 +1,103 @@
+#include "distances.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "pool.hpp"
+#include "rows.hpp"
+
+namespace adatron {
+namespace {
+
+constexpr Index leaf = stretch_length / 2;
+
+void order_part(const double* x, int features, Index* first, Index* last) {
+    while (last - first > leaf) {
+        int widest = 0;
+        double spread = -1;
+        for (int k = 0; k < features; ++k) {
+            double sum = 0, squares = 0;
+            for (const Index* i = first; i < last; ++i) {
+                const double v = x[*i * features + k];
+                sum += v;
+                squares += v * v;
+            }
+            const double variance = squares - sum * sum / double(last - first);
+            if (variance > spread) spread = variance, widest = k;
+        }
+        Index* middle = first + (last - first) / 2;
+        std::nth_element(first, middle, last, [&](Index a, Index b) {
+            const double u = x[a * features + widest], v = x[b * features + widest];
+            return u < v || (u == v && a < b);
+        });
+        order_part(x, features, first, middle);
+        first = middle;
+    }
+}
+
+}  // namespace
+
+std::vector<Index> nearby_order(const double* x, Index count, int features) {
+    std::vector<Index> order(count);
+    std::iota(order.begin(), order.end(), Index(0));
+    order_part(x, features, order.data(), order.data() + count);
+    return order;
+}
+
+template <class T>
+Distances<T>::Distances(const Points<T>& points, Form form, Meeting meeting, int threads)
+    : count_(points.count()),
+      values_(allocate<T>(std::size_t(points.count()) * points.count())),
+      least_(std::size_t(points.count()) * stretches(points.count())) {
+    Factor factor;
+    factor.form = Form::distance;
+    factor.meeting = meeting;
+    const Kernel meetings{{1.0, {factor}}};
+    constexpr Index batch = 192;
+    std::vector<Index> index(batch);
+    std::vector<T*> out(batch);
+    for (Index begin = 0; begin < count_; begin += batch) {
+        const Index n = std::min(batch, count_ - begin);
+        for (Index r = 0; r < n; ++r) {
+            index[r] = begin + r;
+            out[r] = values_.get() + (begin + r) * count_;
+        }
+        kernel_rows(meetings, points, index.data(), int(n), points, out.data(), threads);
+    }
+    const Index width = stretches(count_);
+    parallel(count_, 16, threads, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i) {
+            T* d = values_.get() + i * count_;
+            d[i] = 0;
+            if (form == Form::exponential)
+                for (Index j = 0; j < count_; ++j) d[j] = std::sqrt(d[j]);
+            for (Index s = 0; s < width; ++s)
+                least_[i * width + s] =
+                    *std::min_element(d + s * stretch_length, d + std::min(count_, (s + 1) * stretch_length));
+        }
+    });
+}
+
+template <class T>
+void Distances<T>::kernel(double gamma, T* out, std::uint8_t* lit, int threads) const {
+    const Index width = stretches(count_);
+    const auto exponentials = loops<T>().exponentials;
+    parallel(count_, 16, threads, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+            for (Index s = 0; s < width; ++s) {
+                const Index begin = s * stretch_length, n = std::min(stretch_length, count_ - begin);
+                const bool some = gamma * double(least_[i * width + s]) < nothing;
+                lit[i * width + s] = some;
+                if (some)
+                    exponentials(row(i) + begin, n, T(gamma), out + i * count_ + begin);
+                else
+                    std::fill_n(out + i * count_ + begin, n, T(0));
+            }
+    });
+}
+
+template class Distances<float>;
+template class Distances<double>;
+
+}  // namespace adatron

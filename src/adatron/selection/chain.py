@@ -1,0 +1,240 @@
+"""Problems that resemble each other, solved one after the other on one matrix in memory, each from the last.
+
+From C to a larger C' the coefficients are multiplied by the s that lowers the objective most, which costs nothing since
+their products with K grow alike; where hardly any is at its bound they stay. A climb's product K·β is checked against an
+independent one, by its sum with random weights (Freivalds), and optimality is then judged from it as a certificate does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adatron import _core
+from adatron._check import Array
+from adatron.certificates import bias, gradient, kkt_violation
+from adatron.problems import Problem
+from adatron.selection.widths import Matrix
+from adatron.solvers._run import CERTAIN, meet_sums, spans
+
+Index = NDArray[np.int64]
+
+SLICE_SECONDS = 0.03
+WORKING_SIZE = 512
+FEW_BOUNDED = 0.3  # of the free: then coefficients stay where they are
+ROUNDING = 1e-9  # of a product, relative to the sizes that went into it
+IDLE = 4  # climbs without a smaller violation, before it is left as it is
+NO_LIMIT = 2**40
+
+# Many rows are climbed by those near the margin alone, whose part of the matrix is small enough to stay in cache.
+MANY = 2000
+FIRST_ROUNDS = 8  # over all rows, to see which are near
+NEIGHBOURS = 1.2  # rows for each that is free or violates
+MOST_FEW = 0.7  # of all rows
+MOSTLY = 0.5
+FEW_GAP = 0.03  # part of the violation that a climb over few rows aims at
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where a climb ended."""
+
+    problem: Problem
+    beta: Array
+    product: Array  # K · fold(beta)
+    violation: float
+    steps: int
+
+    @property
+    def gradient(self) -> Array:
+        """Of every variable."""
+        return gradient(self.problem, self.product, self.beta)
+
+    @property
+    def bias(self) -> float:
+        """Of the machine."""
+        return bias(self.problem, self.gradient, self.beta)[0]
+
+    @property
+    def values(self) -> Array:
+        """Decision values of all rows of the matrix."""
+        return self.product + self.bias
+
+    @property
+    def coef(self) -> Array:
+        """One coefficient a row."""
+        return self.problem.fold(self.beta)
+
+
+class Chain:
+    """Climbs on one matrix, one after the other."""
+
+    def __init__(
+        self, matrix: Matrix, *, tol: float = 1e-3, pulse: Callable[[], Any] = lambda: None, probe: Array | None = None
+    ) -> None:
+        self.matrix, self.tol, self.pulse = matrix, tol, pulse
+        m = len(matrix.diagonal)
+        self._weights = np.random.default_rng(m).normal(size=m)
+        self._probe = matrix.product(self._weights) if probe is None else probe
+        # of a matrix that is mostly nothing, no part is worth copying
+        self._many = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
+        self._spare: NDArray[Any] | None = None
+        self._few: Index | None = None
+        self._part: Matrix | None = None
+
+    def solve(self, problem: Problem, last: Reached | None = None) -> Reached:
+        """From the last one's coefficients, if there is one, to this one's optimum."""
+        beta, product = self._start(problem, last)
+        steps, idle, fallen = 0, 0, False
+        violation = least = kkt_violation(problem, gradient(problem, product, beta), beta)
+        while violation > self.tol * CERTAIN and idle < IDLE:
+            if self._many and (steps or self._few is not None):
+                self._gather(problem, beta, product)
+            few = self._few
+            climb = _Climb(self, problem, few, exact=fallen)
+            goal = self.tol if few is None else max(0.9 * self.tol, FEW_GAP * violation)
+            rounds = FIRST_ROUNDS if few is None and self._many and not idle else NO_LIMIT
+            end, beta, product = climb.run(beta, product, goal, rounds)
+            steps += climb.steps
+            if not self._holds(problem.fold(beta), product):
+                product = self.matrix.product(problem.fold(beta))
+            violation = kkt_violation(problem, gradient(problem, product, beta), beta)
+            if end == _core.Climbed.unbounded:
+                break
+            fallen = fallen or end == _core.Climbed.stuck  # float32 sums are too coarse
+            idle = 0 if violation < 0.9 * least else idle + 1
+            least = min(least, violation)
+        return Reached(problem, beta, product, violation, steps)
+
+    def _gather(self, problem: Problem, beta: Array, product: Array) -> None:
+        """See that the few rows have all that are free or violate, and some that come next; none, if that is most."""
+        m = self.matrix.size
+        slack = np.full(len(problem), np.inf)
+        ascent = -gradient(problem, product, beta)
+        grows, shrinks = beta < problem.upper, beta > problem.lower
+        for group in range(max(1, len(problem.totals))):
+            here = problem.group == group
+            free = grows & shrinks & here
+            level = float(ascent[free].mean()) if problem.sums and free.any() else 0.0
+            slack = np.where(grows & here, level - ascent, slack)
+            slack = np.where(shrinks & here, np.minimum(slack, ascent - level), slack)
+            slack[free] = -np.inf
+        nearest = slack.reshape(-1, m).min(axis=0)
+        concerned = nearest < 0
+        if self._few is not None:
+            inside = np.zeros(m, dtype=bool)
+            inside[self._few] = True
+            if not (concerned & ~inside).any():
+                return
+        wanted = int(NEIGHBOURS * np.count_nonzero(concerned)) + WORKING_SIZE
+        if wanted > MOST_FEW * m:
+            self._few = self._part = None
+            return
+        near = np.argpartition(nearest, wanted)[:wanted]
+        self._few = np.sort(near).astype(np.int64)
+        values = self._room(len(self._few))
+        self.matrix.core.compact(self._few, out=values)
+        self._part = Matrix(values, self.matrix.diagonal[self._few])
+
+    def _room(self, count: int) -> NDArray[Any]:
+        """Memory for a part of the matrix, used again and again: what is touched first costs most."""
+        if self._spare is None or self._spare.size < count * count:
+            self._spare = np.empty(count * count, dtype=self.matrix.values.dtype)
+        return self._spare[: count * count].reshape(count, count)
+
+    def _start(self, problem: Problem, last: Reached | None) -> tuple[Array, Array]:
+        if last is None or len(last.beta) != len(problem):
+            beta = problem.start()
+            return beta, self.matrix.product(problem.fold(beta))
+        if problem.totals.any() or ((last.beta > problem.upper) | (last.beta < problem.lower)).any():
+            beta = _moved(problem, last.beta)
+            self._few = self._part = None
+            return beta, last.product + self.matrix.product(problem.fold(beta) - last.coef)
+        scale = _scale(problem, last)
+        beta = np.clip(scale * last.beta, problem.lower, problem.upper)
+        # what was at its bound and comes within rounding of the new one is at it
+        for old, new in ((last.problem.lower, problem.lower), (last.problem.upper, problem.upper)):
+            was = (last.beta == old) & (old != 0) & (np.abs(beta) >= (1 - 1e-12) * np.abs(new))
+            beta = np.where(was, new, beta)
+        return beta, scale * last.product
+
+    def _holds(self, coef: Array, product: Array) -> bool:
+        """Whether product = K coef, by their sums with random weights."""
+        size = float(np.abs(coef) @ np.abs(self._probe)) + 1e-300
+        return abs(float(self._weights @ product - self._probe @ coef)) <= ROUNDING * size
+
+
+class _Climb:
+    """One climb, over all rows or over few, whose part of the matrix is then copied together."""
+
+    def __init__(self, chain: Chain, problem: Problem, few: Index | None, *, exact: bool) -> None:
+        self.chain, self.problem, self.few = chain, problem, few
+        self.steps = 0
+        self.matrix = chain.matrix if chain._part is None else chain._part
+        if exact and self.matrix.values.dtype == np.float32:
+            self.matrix = Matrix(self.matrix.values.astype(np.float64), self.matrix.diagonal)
+
+    def run(self, beta: Array, product: Array, goal: float, rounds: int) -> tuple[Any, Array, Array]:
+        """Where the climb ends: how, coefficients, product."""
+        problem, few = self.problem, self.few
+        data, here = spans(problem), slice(None)
+        if few is not None:
+            here = np.concatenate((few, few + problem.rows)) if problem.doubled else few
+            data = data | {name: data[name][here] for name in ("linear", "lower", "upper", "ridge", "group")}
+            data["rows"] = len(few)
+        make: Any = _core.Decomposition64 if self.matrix.values.dtype == np.float64 else _core.Decomposition32
+        engine = make(
+            self.matrix.core,
+            **data,
+            beta=np.ascontiguousarray(beta[here]),
+            product=product if few is None else np.ascontiguousarray(product[few]),
+            working_size=WORKING_SIZE,
+        )
+        end = _core.Climbed.on_the_way
+        while end == _core.Climbed.on_the_way and engine.rounds < rounds:
+            end = engine.climb(goal=goal, seconds=SLICE_SECONDS, rounds=rounds - engine.rounds)
+            self.chain.pulse()
+        self.steps = engine.steps
+        inside = np.ascontiguousarray(beta[here])
+        engine.write(inside)
+        if not np.isfinite(inside).all():
+            return _core.Climbed.unbounded, beta, product
+        after = beta.copy()
+        after[here] = inside
+        if few is None:
+            return end, after, engine.product
+        return end, after, product + self.chain.matrix.product(problem.fold(after) - problem.fold(beta))
+
+
+def _moved(problem: Problem, beta: Array) -> Array:
+    """Clipped to the box; what the sums then lack goes to few coefficients, those with most room, free ones first."""
+    beta = np.clip(beta, problem.lower, problem.upper)
+    for members, total in problem.sums:
+        part, low, high = beta[members], problem.lower[members], problem.upper[members]
+        missing = total - float(part.sum())
+        room = np.minimum(high - part, abs(missing)) if missing > 0 else np.minimum(part - low, abs(missing))
+        free = (part > low) & (part < high)
+        first = np.lexsort((-room, ~free))
+        before = np.concatenate(([0.0], np.cumsum(room[first])[:-1]))
+        part[first] += np.copysign(np.minimum(room[first], np.maximum(abs(missing) - before, 0.0)), missing)
+        beta[members] = part
+    return meet_sums(problem, beta)  # rounding
+
+
+def _scale(problem: Problem, last: Reached) -> float:
+    """The multiple of the last coefficients with the lowest objective, as far as the box goes."""
+    beta = last.beta
+    free = np.count_nonzero((beta > last.problem.lower) & (beta < last.problem.upper))
+    bounded = np.count_nonzero(beta) - free
+    curvature = float(last.coef @ last.product + (problem.ridge * beta * beta).sum())
+    slope = -float(problem.linear @ beta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.where(beta > 0, problem.upper / beta, np.where(beta < 0, problem.lower / beta, np.inf))
+    most = float(ends.min(initial=np.inf))
+    if most < 1 or bounded >= FEW_BOUNDED * free:
+        return min(slope / curvature if curvature > 0 and slope > 0 else 1.0, most)
+    return 1.0

@@ -1,0 +1,405 @@
+"""Exact cross-validation over a grid of widths and C, made fast.
+
+What a fit on every fold, width and C would do is done, but what they share is done once: distances for all; a kernel
+matrix for all folds and C of a width (a fold is a mask: its coefficients are held at zero, and its decision values come
+with the climb's products); the climb itself goes on from one C to the next. Widths are spread over threads.
+
+Cost: m² d for the distances, m² exponentials a width, and climbs whose rounds cost m each for a working set of 512.
+Memory: 4 m² bytes for the distances and for each thread's matrix (8 m² up to `SMALL` rows). Above `MOST` rows, and for
+what has no such matrix (a tree of classes, other solvers), every fold is fitted by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from copy import copy
+from dataclasses import dataclass
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import LeaveOneOut, check_cv
+
+from adatron._check import Array, real
+from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
+from adatron.gram import Gram
+from adatron.selection.chain import Chain, Reached
+from adatron.selection.learner import Learner, Ordered, Piece
+from adatron.selection.widths import Matrix, Widths, has_width, of_width, plain_matrix, width_of
+from adatron.threads import effective_threads, one_blas_thread
+
+MOST = 12_000  # rows whose matrices are held in memory
+
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Scores of every width, C and fold: ``scores[g, c, k]``; the best in the mean is the choice.
+
+    Among equals the smoother machine is chosen: the smaller gamma, then the smaller C.
+    """
+
+    gamma: Array
+    C: Array
+    scores: Array
+    violation: Array  # KKT violation of every fit; NaN where the estimator was fitted by itself
+    seconds: float
+
+    @property
+    def mean(self) -> Array:
+        """Over the folds."""
+        return np.asarray(self.scores.mean(axis=2))
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """Where the mean is largest."""
+        g, c = np.nonzero(self.mean >= self.mean.max() - 1e-12)
+        k = int(np.lexsort((self.C[c], self.gamma[g]))[0])
+        return int(g[k]), int(c[k])
+
+    @property
+    def best_params(self) -> dict[str, float]:
+        """For ``set_params``."""
+        g, c = self.best
+        return {"gamma": float(self.gamma[g]), "C": float(self.C[c])}
+
+    def __str__(self) -> str:
+        head = " ".join(f"{C:>8.3g}" for C in self.C)
+        rows = [
+            f"{gamma:>9.3g} " + " ".join(f"{value:8.4f}" for value in row)
+            for gamma, row in zip(self.gamma, self.mean, strict=True)
+        ]
+        g, c = self.best
+        best = f"best {self.mean[g, c]:.4f} at gamma={self.gamma[g]:.6g}, C={self.C[c]:.6g}"
+        return "\n".join([f"  gamma\\C {head}", *rows, f"{best}; {self.scores.size} fits in {self.seconds:.3g} s"])
+
+
+def cross_validate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    gamma: ArrayLike | None = None,
+    C: ArrayLike | None = None,
+    cv: Any = 5,
+    scoring: Any = None,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+) -> CrossValidation:
+    """Scores of the estimator (SVC, NuSVC, SVR, NuSVR) for all ``gamma`` and ``C``, fold by fold.
+
+    They are those of ``sklearn.model_selection.cross_val_score`` with the same ``cv``: as exact as ``tol`` makes either.
+    Without ``gamma`` or ``C`` the estimator's own is kept. ``cv`` is a number of folds, a splitter or a list of pairs of
+    indices; "loo" leaves one row out at a time, and does not fit again for rows that support nothing, whose absence
+    changes nothing. ``scoring`` is None for accuracy or R², or what scikit-learn takes. Ctrl-C ends it within a moment.
+    """
+    began = perf_counter()
+    settings = Settings.of(_numbered(estimator))
+    rows = estimator._validated(X, y, sample_weight, **estimator._targets())
+    splits = _splits(cv, estimator, rows)
+    widths = _grid("gamma", gamma)
+    Cs = _grid("C", C, above=0) if C is not None else None
+    if widths is not None and not has_width(settings.kernel):
+        raise ValueError(f"gamma={gamma!r} is given, but kernel={estimator.kernel!r} has no width: leave gamma out.")
+    if Cs is not None and not hasattr(estimator, "C"):
+        raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
+    job = _Job(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
+    scores, violation = job.run() if job.shared else job.one_by_one()
+    names = widths if widths is not None else np.array([np.nan if job.own_width is None else job.own_width])
+    return CrossValidation(names, job.C, scores, violation, perf_counter() - began)
+
+
+def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Array | None:
+    if values is None:
+        return None
+    listed = np.atleast_1d(np.asarray(values, dtype=object))
+    if listed.ndim != 1 or not listed.size:
+        raise ValueError(f"{name} has shape {listed.shape}: pass a list of numbers.")
+    return np.array([real(name, v, above=above, at_least=None if above is not None else 0) for v in listed])
+
+
+def _numbered(estimator: Any) -> Any:
+    """The estimator without "adapt", which cross-validation does not need."""
+    plain = copy(estimator)
+    for name, stand_in in (("gamma", 1.0), ("C", 1.0)):
+        if getattr(plain, name, None) == "adapt":
+            setattr(plain, name, stand_in)
+    return plain
+
+
+def _splits(cv: Any, estimator: Any, rows: Any) -> list[tuple[Index, Index]]:
+    if isinstance(cv, str):
+        if cv != "loo":
+            raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
+        cv = LeaveOneOut()
+    m = rows.X.shape[0]
+    folds = check_cv(cv, rows.y, classifier=is_classifier(estimator))
+    count = folds.get_n_splits(rows.X, rows.y)
+    least = np.unique(rows.y, return_counts=True)[1].min() if is_classifier(estimator) else m
+    if not isinstance(folds, LeaveOneOut) and (count > m or (is_classifier(estimator) and least < 2)):
+        raise ValueError(f"cv={cv!r} asks for {count} folds of {m} rows: pass at most {m}, with 2 rows of each class.")
+    return [(np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)) for a, b in folds.split(rows.X, rows.y)]
+
+
+class _Known:
+    """What a scorer asks: an estimator whose answers on the held-out rows are known already."""
+
+    def __init__(self, estimator: Any, reader: Any, values: Array) -> None:
+        self._estimator_type = getattr(estimator, "_estimator_type", None)
+        self._estimator, self._reader, self._values = estimator, reader, values
+        if hasattr(reader, "classes"):
+            self.classes_ = reader.classes
+
+    def __sklearn_tags__(self) -> Any:
+        return self._estimator.__sklearn_tags__()
+
+    def fit(self, X: Any, y: Any) -> Any:
+        raise NotImplementedError("its answers are known already.")
+
+    def predict(self, X: Any) -> Any:
+        return self._reader.predict(self._values)
+
+    def decision_function(self, X: Any) -> Any:
+        return self._reader.decision(self._values)
+
+
+class _Job:
+    """One cross-validation: what its climbs share."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        settings: Settings,
+        rows: Any,
+        splits: list[tuple[Index, Index]],
+        widths: Array | None,
+        Cs: Array | None,
+        scoring: Any,
+        threads: int,
+    ) -> None:
+        self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
+        self.widths, self.threads = widths, threads
+        self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
+        self.given_C = Cs is not None
+        self.scoring = scoring
+        m = rows.X.shape[0]
+        self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
+        own = settings.kernel
+        self.own_width: float | None = None
+        self.per_fold = False
+        if widths is None and has_width(own):
+            raw = own.a if hasattr(own, "a") else own.gamma  # type: ignore[attr-defined]
+            self.per_fold = isinstance(raw, str)  # "scale" looks at each fold's own rows
+            self.own_width = np.nan if self.per_fold else float(raw)
+        plain_solver = settings.solver.name == "decomposition" and settings.max_iter < 0 and settings.max_time is None
+        unresolved = not has_width(own) and own != own.resolve(rows.X)  # "scale" of a polynomial
+        self.shared = (
+            m <= MOST and plain_solver and getattr(estimator, "multiclass", "ovo") != "tree" and not unresolved
+        )
+        self.shared = self.shared and settings.bias != "augmented"
+        # where a row that supports nothing has a say in the others' weights after all
+        self.dependent = getattr(estimator, "class_weight", None) == "balanced" or hasattr(estimator, "nu")
+        self.cancelled = Event()
+
+    def shape(self) -> tuple[int, int, int]:
+        return (1 if self.widths is None else len(self.widths), len(self.C), len(self.splits))
+
+    # ------------------------------------------------------------ shared matrices
+
+    def run(self) -> tuple[Array, Array]:
+        """Widths over threads, each with a matrix of its own; folds and C in turn on it."""
+        scores, violation = np.full(self.shape(), np.nan), np.full(self.shape(), np.nan)
+        kernel, X = self.settings.kernel, self.rows.X
+        family: Widths | None = None
+        if has_width(kernel):
+            largest = float(self.widths.max()) if self.widths is not None else 0.0
+            family = Widths(kernel, X, dtype=self.dtype, threads=self.threads, largest=largest)
+            order = family.order
+        else:
+            order = np.arange(X.shape[0])
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        data = Ordered(self.estimator, self.settings, self.rows, order)
+        splits = [(np.sort(place[train]), place[test]) for train, test in self.splits]
+
+        if family is None:
+            augmented = kernel
+            gram = Gram(augmented, X, dtype=self.dtype, threads=self.threads)
+            self._width(0, plain_matrix(gram), data, splits, scores, violation)
+            return scores, violation
+        if self.per_fold:
+            matrix = family.blank()
+            for k, (train, _) in enumerate(self.splits):
+                weight = None if self.rows.weight is None else self.rows.weight[train]
+                gamma = width_of(kernel.resolve(X[train], weight))
+                family.fill(matrix, gamma)
+                self._width(0, matrix, data, splits, scores, violation, folds=[k])
+            return scores, violation
+
+        gammas = self.widths if self.widths is not None else np.array([self.own_width])
+        # widths in the middle take longest: they come first, so that threads end together
+        waiting = sorted(range(len(gammas)), key=lambda g: abs(g - 0.6 * (len(gammas) - 1)))
+        workers = max(1, min(self.threads, len(waiting)))
+
+        def work() -> None:
+            matrix = family.blank()
+            while waiting and not self.cancelled.is_set():
+                g = waiting.pop(0)
+                family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
+                self._width(g, matrix, data, splits, scores, violation)
+
+        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(work) for _ in range(workers)]
+            try:
+                while wait(futures, timeout=0.05).not_done:
+                    pass
+            finally:
+                self.cancelled.set()  # Ctrl-C: the others end at their next breath
+            for future in futures:
+                future.result()
+        return scores, violation
+
+    def _width(
+        self,
+        g: int,
+        matrix: Matrix,
+        data: Ordered,
+        splits: Sequence[tuple[Index, Index]],
+        scores: Array,
+        violation: Array,
+        folds: Sequence[int] | None = None,
+    ) -> None:
+        """All folds and C of one width."""
+        chains: dict[bytes | None, tuple[Matrix, Chain]] = {}
+        whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits) else None
+        first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
+        for k in range(len(splits)) if folds is None else folds:
+            train, test = splits[k]
+            learner = data.learner(train)
+            last = list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
+            for c, C in enumerate(self.C):
+                known = whole.values(c, int(test[0])) if whole is not None else None
+                if known is not None:
+                    values, worst = known
+                else:
+                    values = np.empty((len(test), len(learner.pieces)))
+                    worst = 0.0
+                    for p, piece in enumerate(learner.pieces):
+                        chain = self._chain(matrix, piece, chains)
+                        problem = piece.problem(float(C) if self.given_C else None)
+                        start = whole.start(c, p) if whole is not None else last[p]
+                        reached = last[p] = chain.solve(problem, start)
+                        worst = max(worst, reached.violation)
+                        values[:, p] = self._outputs(matrix, piece, reached, test, learner)
+                if c == 0:
+                    first = list(last)
+                scores[g, c, k] = self._score(learner, values, data, test)
+                violation[g, c, k] = worst
+
+    def _chain(self, matrix: Matrix, piece: Piece, chains: dict[bytes | None, tuple[Matrix, Chain]]) -> Chain:
+        """Of a piece's rows: all, or for few of them their part of the matrix."""
+        key = None if piece.rows is None else piece.rows.tobytes()
+        if key not in chains:
+            part = matrix
+            if piece.rows is not None:
+                values = np.ascontiguousarray(matrix.values[np.ix_(piece.rows, piece.rows)])
+                part = Matrix(values, matrix.diagonal[piece.rows])
+            chains[key] = part, Chain(part, tol=self.settings.tol, pulse=self.pulse)
+        return chains[key][1]
+
+    def pulse(self) -> None:
+        """End a worker that is not wanted any more."""
+        if self.cancelled.is_set():
+            raise KeyboardInterrupt
+
+    def _outputs(self, matrix: Matrix, piece: Piece, reached: Reached, test: Index, learner: Learner) -> Array:
+        """Decision values of held-out rows; those that the climb has not carried along are made here."""
+        coef, at, rho = reached.coef, reached.bias, learner.scale(reached)
+        if piece.rows is None:
+            return np.asarray((reached.product[test] + at) / rho)
+        some = np.flatnonzero(coef)
+        K = matrix.values[np.ix_(test, piece.rows[some])]
+        return np.asarray((K.astype(np.float64) @ coef[some] + at) / rho)
+
+    def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
+        truth = data.y[test]
+        if self.scoring is None:
+            predicted = learner.predict(values)
+            if is_classifier(self.estimator):
+                return float(np.mean(predicted == truth))
+        known = _Known(self.estimator, learner, values)
+        if self.scoring is None:
+            from sklearn.metrics import r2_score
+
+            return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
+        return float(check_scoring(known, scoring=self.scoring)(known, np.empty((len(test), 0)), truth))
+
+    # ------------------------------------------------------------ the plain way
+
+    def one_by_one(self) -> tuple[Array, Array]:
+        """Every fold by a fit of its own, from one C to the next."""
+        scores, violation = np.full(self.shape(), np.nan), np.full(self.shape(), np.nan)
+        rows, precomputed = self.rows, self.settings.precomputed
+        for g in range(self.shape()[0]):
+            for k, (train, test) in enumerate(self.splits):
+                machine = clone(self.estimator).set_params(warm_start=True)
+                if self.widths is not None:
+                    kernel = of_width(self.settings.kernel, float(self.widths[g]))
+                    machine.set_params(kernel=kernel, gamma="scale")
+                X = rows.X[np.ix_(train, train)] if precomputed else rows.X[train]
+                X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
+                weight = None if rows.weight is None else rows.weight[train]
+                for c, C in enumerate(self.C):
+                    if self.given_C:
+                        machine.set_params(C=float(C))
+                    machine.fit(X, rows.y[train], sample_weight=weight)
+                    scorer = check_scoring(machine, scoring=self.scoring)
+                    scores[g, c, k] = scorer(machine, X_test, rows.y[test])
+                    violation[g, c, k] = machine.kkt_violation_
+        return scores, violation
+
+
+def _leaves_one_out(splits: Sequence[tuple[Index, Index]]) -> bool:
+    return len(splits) > 1 and all(len(test) == 1 for _, test in splits)
+
+
+class _Whole:
+    """The machines of all rows: what leaving a row out changes nothing about, and where the rest starts from."""
+
+    def __init__(self, job: _Job, matrix: Matrix, data: Ordered, chains: Any) -> None:
+        self.learner = data.learner(np.arange(data.size))
+        self.reached: list[list[Reached]] = []
+        self.matrix, self.job = matrix, job
+        for C in job.C:
+            last = self.reached[-1] if self.reached else [None] * len(self.learner.pieces)
+            self.reached.append(
+                [
+                    job._chain(matrix, piece, chains).solve(piece.problem(float(C) if job.given_C else None), before)
+                    for piece, before in zip(self.learner.pieces, last, strict=True)
+                ]
+            )
+
+    def start(self, c: int, p: int) -> Reached:
+        """Where the machine without a row begins."""
+        return self.reached[c][p]
+
+    def values(self, c: int, row: int) -> tuple[Array, float] | None:
+        """Outputs for a row that supports no machine; None if it supports one, or changes their weights."""
+        if self.job.dependent:
+            return None
+        outputs, worst = [], 0.0
+        for piece, reached in zip(self.learner.pieces, self.reached[c], strict=True):
+            at = row if piece.rows is None else int(np.searchsorted(piece.rows, row))
+            inside = piece.rows is None or (at < len(piece.rows) and piece.rows[at] == row)
+            if inside and reached.coef[at] != 0:
+                return None
+            outputs.append(self.job._outputs(self.matrix, piece, reached, np.array([row]), self.learner)[0])
+            worst = max(worst, reached.violation)
+        return np.array([outputs]), worst

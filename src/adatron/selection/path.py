@@ -1,0 +1,113 @@
+"""A path over kernels: what was tried, how good it was said to be, what was chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite, nan
+from typing import Any
+
+import numpy as np
+
+from adatron._check import Array
+
+HEADS = {"sigma": "σ", "iterations": "steps"}
+FORMATS = {"support": "d", "iterations": "d", "rows": "d", "seconds": ".4f"}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One kernel and one C. What a criterion does not look at is NaN.
+
+    ``value`` is the criterion's, the less the better; ``bound`` is R²/(mγ²) with the margin γ = ``margin`` and R =
+    ``radius``; ``error`` that on held-out rows, where some were given; ``rows`` how many it was judged on.
+    """
+
+    sigma: float
+    gamma: float
+    C: float
+    value: float
+    bound: float = nan
+    radius: float = nan
+    margin: float = nan
+    error: float = nan
+    support: int = 0
+    iterations: int = 0
+    seconds: float = 0.0
+    rows: int = 0
+
+
+@dataclass
+class Path:
+    """Points in the order in which they were tried; ``chosen`` is one of them, ``criterion`` says by what.
+
+    ``notes`` holds what went otherwise than asked: a hard margin that does not exist, distances that are all zero.
+    """
+
+    criterion: str
+    points: list[Point] = field(default_factory=list)
+    chosen: Point | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, name: str) -> Array:
+        """A column by its name."""
+        if name not in {f.name for f in fields(Point)}:
+            raise KeyError(f"{name!r} is no column: {', '.join(f.name for f in fields(Point))}.")
+        return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
+
+    @property
+    def iterations(self) -> int:
+        """Of all points."""
+        return sum(point.iterations for point in self.points)
+
+    @property
+    def seconds(self) -> float:
+        """Of all points."""
+        return sum(point.seconds for point in self.points)
+
+    def __str__(self) -> str:
+        known = [f.name for f in fields(Point) if np.isfinite(self[f.name]).any()] if self.points else []
+        known = [name for name in known if name != "gamma" or "sigma" not in known]
+        lines = ["  " + " ".join(f"{HEADS.get(name, name):>10}" for name in known)]
+        for point in self.points:
+            cells = [format(getattr(point, name), ">10" + FORMATS.get(name, ".4g")) for name in known]
+            lines.append(("> " if point is self.chosen else "  ") + " ".join(cells))
+        if self.chosen is not None:
+            lines.append(
+                f"chosen by {self.criterion}: σ = {self.chosen.sigma:.6g} (gamma = {self.chosen.gamma:.6g}), "
+                f"C = {self.chosen.C:.6g}; {len(self)} points, {self.seconds:.3g} s"
+            )
+        return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        return f"Path({len(self)} points by {self.criterion!r}, chosen {self.chosen})"
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, one row a point."""
+        from pandas import DataFrame  # an extra: loaded on use
+
+        return DataFrame([asdict(point) for point in self.points])
+
+    def to_json(self) -> str:
+        """Everything as JSON; what is not a finite number becomes null."""
+
+        def plain(point: Point) -> dict[str, Any]:
+            return {k: v if isfinite(v) else None for k, v in asdict(point).items()}
+
+        chosen = None if self.chosen is None else plain(self.chosen)
+        return json.dumps(
+            {"criterion": self.criterion, "points": list(map(plain, self)), "chosen": chosen, "notes": self.notes}
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """The criterion along σ, and the bound and held-out error where they are known; over σ and C, a map of it."""
+        from adatron.plots import path
+
+        return path(self, ax)

@@ -1,0 +1,144 @@
+"""Kernel matrices of every width from distances that are computed once.
+
+A kernel exp(−γ d) of another width costs one pass of exponentials over the distances d: squared ones for the Gaussian,
+‖x − y‖ for the exponential kernel, the 1-norm for the Laplacian. Rows are put in an order that keeps neighbours
+together (`Widths.order`): where γ is large most of the matrix is then zero in whole stretches, which are passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import issparse
+
+from adatron import _core
+from adatron._check import Array
+from adatron.gram import LARGEST_EXPONENT, Gram, Packed
+from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian
+
+Index = NDArray[np.int64]
+
+CAREFUL_FEATURES = 64  # up to which differences cost little more than dot products, and keep a digit more
+STRETCH = 64  # columns, as in core/distances.hpp
+SAMPLE = 1000  # rows from which quantiles of distances are told
+FORMS = {Gaussian: _core.Form.gaussian, Exponential: _core.Form.exponential, Laplacian: _core.Form.laplacian}
+
+
+def has_width(kernel: Kernel) -> bool:
+    """Whether the kernel is exp(−γ d) for some distance d."""
+    return type(kernel) in FORMS
+
+
+def of_width(kernel: Kernel, gamma: float) -> Kernel:
+    """The same kernel with another γ."""
+    if isinstance(kernel, Exponential):
+        return Exponential(gamma)
+    return Laplacian(gamma) if isinstance(kernel, Laplacian) else Gaussian(gamma=gamma)
+
+
+def width_of(kernel: Kernel) -> float:
+    """γ of a kernel that has been resolved."""
+    return float(kernel.a if isinstance(kernel, Exponential) else kernel.gamma)  # type: ignore[attr-defined,arg-type]
+
+
+def sigma_of(kernel: Kernel, gamma: float) -> float:
+    """σ of exp(−d²/2σ²), exp(−d/σ)."""
+    if gamma <= 0:
+        return float("inf")
+    return float(np.sqrt(0.5 / gamma)) if isinstance(kernel, Gaussian) else 1.0 / gamma
+
+
+def gamma_of(kernel: Kernel, sigma: float) -> float:
+    """The inverse of `sigma_of`."""
+    return 0.5 / sigma**2 if isinstance(kernel, Gaussian) else 1.0 / sigma
+
+
+@dataclass
+class Matrix:
+    """A kernel matrix in memory, for the core; ``threads`` may work on it at once in one climb."""
+
+    values: NDArray[Any]
+    diagonal: Array
+    lit: NDArray[np.uint8] | None = None
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        make: Any = _core.Gram64 if self.values.dtype == np.float64 else _core.Gram32
+        self.core = make.of_matrix(
+            self.values, diagonal=self.diagonal, cache_bytes=1, threads=self.threads, lit=self.lit
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.diagonal)
+
+    def rows(self, index: Any) -> NDArray[Any]:
+        """K[index]."""
+        return self.values[index]
+
+    def product(self, coef: Array) -> Array:
+        """K @ coef in float64."""
+        out = np.zeros(len(coef))
+        support = np.flatnonzero(coef)
+        if len(support):
+            self.core.add_product(support, weight=np.ascontiguousarray(coef[support]), out=out)
+        return out
+
+
+class Widths:
+    """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``."""
+
+    def __init__(
+        self, kernel: Kernel, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1, largest: float = 0.0
+    ) -> None:
+        if not has_width(kernel):
+            raise ValueError(f"kernel={kernel!r} has no width: pass Gaussian, Exponential or Laplacian.")
+        self.kernel, self.threads, self.dtype = kernel, threads, np.dtype(dtype)
+        self.order: Index = np.arange(X.shape[0])
+        if not issparse(X):
+            self.order = _core.nearby_order(np.ascontiguousarray(X, dtype=np.float64))
+        family = of_width(kernel, 1.0)
+        points = Packed(X[self.order], center=None, dtype=self.dtype, threads=threads, terms=((1.0, (family,)),))
+        careful = points.features <= CAREFUL_FEATURES or largest * points.spread > LARGEST_EXPONENT
+        meeting = _core.Meeting.squared_distance if careful and not points.sparse else _core.Meeting.dot
+        if isinstance(kernel, Laplacian):
+            meeting = _core.Meeting.absolute_distance
+        make: Any = _core.Distances64 if self.dtype == np.float64 else _core.Distances32
+        self.core = make(points.core, form=FORMS[type(kernel)], meeting=meeting, threads=threads)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def blank(self) -> Matrix:
+        """Room for a matrix."""
+        m = len(self)
+        lit = np.zeros((m, -(-m // STRETCH)), dtype=np.uint8)
+        return Matrix(np.zeros((m, m), dtype=self.dtype), np.ones(m), lit)
+
+    def fill(self, matrix: Matrix, gamma: float, threads: int | None = None) -> Matrix:
+        """The matrix of this width, in place."""
+        self.core.kernel(float(gamma), out=matrix.values, lit=matrix.lit, threads=threads or self.threads)
+        return matrix
+
+    def distances(self, index: Any) -> NDArray[Any]:
+        """Rows of the distances d."""
+        index = np.ascontiguousarray(index, dtype=np.int64)
+        out = np.empty((len(index), len(self)), dtype=self.dtype)
+        self.core.rows(index, out=out)
+        return out
+
+    def quantiles(self, shares: Any) -> Array:
+        """Quantiles of the distances between different rows, from a sample; those that are zero do not count."""
+        sample = np.random.default_rng(0).permutation(len(self))[:SAMPLE]
+        some = self.distances(np.sort(sample)[:: max(1, len(sample) // 200)])
+        known = some[some > 0]
+        return np.asarray(np.quantile(known, shares) if known.size else np.ones(np.shape(shares)))
+
+
+def plain_matrix(gram: Gram) -> Matrix:
+    """The whole of any Gram matrix."""
+    return Matrix(gram.rows(np.arange(gram.size)), gram.diagonal)
