@@ -368,6 +368,35 @@ def resolve_kernel(kernel: Any, *, degree: int = 3, gamma: Any = "scale", coef0:
             return Precomputed()
 
 
+def has_width(kernel: Kernel) -> bool:
+    """Whether the kernel is exp(−γ d) for some distance d."""
+    return isinstance(kernel, Gaussian | Exponential | Laplacian)
+
+
+def of_width(kernel: Kernel, gamma: float) -> Kernel:
+    """The same kernel with another γ."""
+    if isinstance(kernel, Exponential):
+        return Exponential(gamma)
+    return Laplacian(gamma) if isinstance(kernel, Laplacian) else Gaussian(gamma=gamma)
+
+
+def width_of(kernel: Kernel) -> float:
+    """γ of a kernel that has been resolved."""
+    return float(kernel.a if isinstance(kernel, Exponential) else kernel.gamma)  # type: ignore[attr-defined,arg-type]
+
+
+def sigma_of(kernel: Kernel, gamma: float) -> float:
+    """σ of exp(−d²/2σ²), exp(−d/σ)."""
+    if gamma <= 0:
+        return inf
+    return sqrt(0.5 / gamma) if isinstance(kernel, Gaussian) else 1.0 / gamma
+
+
+def gamma_of(kernel: Kernel, sigma: float) -> float:
+    """The inverse of `sigma_of`."""
+    return 0.5 / sigma**2 if isinstance(kernel, Gaussian) else 1.0 / sigma
+
+
 @dataclass(frozen=True)
 class MercerReport:
     """Whether a Gram matrix is that of a dot product, and by how much it is or is not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -58,13 +59,16 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
         class_weight = _class_weight(self.class_weight, classes, rows)
         weight = class_weight[labels] * (1.0 if rows.weight is None else rows.weight)
+        maker, settings, starts = self._adapted(settings, rows)
         training = Training(settings, rows.X, rows.weight)
         arrangement = scheme(self.multiclass, len(classes), lambda: _class_distances(training, labels))
         held = self._held_out(training, arrangement, classes, labels, held_out)
         jobs = [
-            self._job(settings, part, labels, weight, error)
+            maker._job(settings, part, labels, weight, error)
             for part, error in zip(arrangement.parts, held, strict=True)
         ]
+        if starts is not None:
+            jobs = [replace(job, start=start) for job, (_, start) in zip(jobs, starts, strict=True)]
 
         def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
             model, _ = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, integer, real
 from adatron.gram import Gram
-from adatron.kernels import Constant, Kernel, Precomputed, resolve_kernel
+from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
 from adatron.polish import polish
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
@@ -30,6 +30,7 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
+ADAPTABLE = ("gamma", "C")
 
 Index = NDArray[np.int64]
 Progress = Callable[[dict[str, float]], Any]
@@ -50,6 +51,7 @@ class Settings:
     solver: Solver
     n_jobs: int | None
     verbose: bool
+    adapts: tuple[str, ...] = ()  # of "gamma", "C" and "epsilon", those to be found out
 
     @property
     def precomputed(self) -> bool:
@@ -63,11 +65,17 @@ class Settings:
         if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-(2**31))) == 0:
             raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
         limit = estimator.max_time
+        adapts = tuple(name for name in ADAPTABLE if says_adapt(getattr(estimator, name, None)))
+        gamma = 1.0 if "gamma" in adapts else estimator.gamma
+        kernel = resolve_kernel(estimator.kernel, degree=estimator.degree, gamma=gamma, coef0=estimator.coef0)
+        if "gamma" in adapts and not isinstance(kernel, Gaussian | Exponential | Laplacian):
+            raise ValueError(
+                f"gamma='adapt' finds a width, and kernel={estimator.kernel!r} has none: pass kernel='rbf', "
+                "'exponential' or 'laplacian'."
+            )
         return cls(
             name=type(estimator).__name__,
-            kernel=resolve_kernel(
-                estimator.kernel, degree=estimator.degree, gamma=estimator.gamma, coef0=estimator.coef0
-            ),
+            kernel=kernel,
             tol=real("tol", estimator.tol, above=0),
             cache_bytes=real("cache_size", estimator.cache_size, above=0) * 1e6,
             max_iter=integer("max_iter", estimator.max_iter, at_least=-1),
@@ -77,7 +85,13 @@ class Settings:
             solver=_solver_of(estimator),
             n_jobs=jobs,
             verbose=bool(estimator.verbose),
+            adapts=adapts,
         )
+
+
+def says_adapt(value: Any) -> bool:
+    """Whether a parameter is to be found out while training."""
+    return isinstance(value, str) and value == "adapt"
 
 
 def _solver_of(estimator: Any) -> Solver:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +18,7 @@ from adatron._check import Array, finite_vector
 from adatron._rows import is_sparse
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
 from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
-from adatron.kernels import Precomputed
+from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
 from adatron.solution import Solution, Status
 
@@ -24,6 +26,9 @@ NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
     "whose predict_proba is calibrated on rows that the machine has not seen."
 )
+
+
+Starts = list[tuple[Index | None, Array]] | None  # of every part: its rows (None: all) and coefficients
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,33 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return Rows(part, y[kept], weight[kept], kept, X.shape)
 
     # ------------------------------------------------------------ fit
+
+    def _adapted(self, settings: Settings, rows: Rows) -> tuple[Self, Settings, Starts]:
+        """Who makes the problems, with what settings, from where: whoever says "adapt" finds out first.
+
+        What was chosen is in ``path_``; ``gamma_``, ``sigma_`` and ``C_`` tell what the machine is trained with.
+        """
+        maker, starts = self, None
+        self.__dict__.pop("path_", None)
+        if settings.adapts:
+            from adatron.selection.adapt import adapt
+
+            self.path_, starts = adapt(self, settings, rows)
+            chosen = self.path_.chosen
+            maker = copy(self)
+            if "C" in settings.adapts:
+                maker.C = chosen.C
+            if "gamma" in settings.adapts:
+                settings = replace(settings, kernel=of_width(settings.kernel, chosen.gamma))
+            if settings.max_time is not None:
+                settings = replace(settings, max_time=max(settings.max_time - self.path_.seconds, 1e-3))
+        if has_width(settings.kernel):
+            settings = replace(settings, kernel=settings.kernel.resolve(rows.X, rows.weight))
+            self.gamma_ = width_of(settings.kernel)
+            self.sigma_ = sigma_of(settings.kernel, self.gamma_)
+        if isinstance(maker.__dict__.get("C"), Real):
+            self.C_ = float(maker.C)
+        return maker, settings, starts
 
     def _solve(
         self,

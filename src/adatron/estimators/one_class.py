@@ -86,6 +86,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         """Learn from rows X what is usual; y is not looked at. A row of weight w counts as w equal rows."""
         settings = Settings.of(self)
         rows = self._validated(X, None, sample_weight, unsupervised=True)
+        _, settings, _ = self._adapted(settings, rows)
         training = Training(settings, rows.X, rows.weight)
         problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
 

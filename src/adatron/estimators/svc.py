@@ -27,10 +27,11 @@ class SVC(KernelClassifier):
 
     Parameters
     ----------
-    C : price of a margin violation; ``np.inf`` for the hard margin.
+    C : price of a margin violation; ``np.inf`` for the hard margin; "adapt" finds it out while training.
     kernel : "linear", "poly", "rbf", "sigmoid", "exponential", "laplacian", "precomputed", a kernel object of
         `adatron.kernels`, or a function of two matrices.
-    degree, gamma, coef0 : of the kernels given by name, as in scikit-learn.
+    degree, gamma, coef0 : of the kernels given by name, as in scikit-learn; ``gamma="adapt"`` finds the width out
+        while training, without a validation set (`adatron.selection`).
     tol : largest KKT violation to be content with.
     cache_size : megabytes of kernel rows to keep at most.
     class_weight : None, "balanced" or a dict; scales C.
@@ -49,6 +50,8 @@ class SVC(KernelClassifier):
         other parameters may differ.
     max_time : seconds after which the best machine so far is returned, with a warning.
     n_jobs : threads; None for as many as OpenMP and threadpoolctl allow.
+    criterion : by what "adapt" chooses: "span", the leave-one-out error that the span rule foretells; "bound", the
+        margin's; "xi-alpha", Joachims's estimate; "cv" and "loo", exact cross-validation.
 
     Attributes
     ----------
@@ -62,6 +65,8 @@ class SVC(KernelClassifier):
     trace_ : what the climb reported on its way, a row an epoch or some steps; ``trace_.frame()`` for
         pandas; with several machines a list of theirs.
     solutions_ : one `adatron.solution.Solution` a machine.
+    gamma_, sigma_, C_ : what the machine was trained with: γ and σ = 1/√(2γ) of a kernel that has a width, and C.
+    path_ : with "adapt", what was tried on the way to them; it prints as a table and has a ``plot()``.
 
     Examples
     --------
@@ -79,7 +84,7 @@ class SVC(KernelClassifier):
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         kernel: Any = "rbf",
         degree: int = 3,
@@ -102,6 +107,7 @@ class SVC(KernelClassifier):
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        criterion: str = "span",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -125,6 +131,7 @@ class SVC(KernelClassifier):
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.criterion = criterion
 
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         constructor = LOSSES[choice("loss", self.loss, list(LOSSES))]
@@ -144,7 +151,8 @@ class NuSVC(KernelClassifier):
         ``nu`` is more, that share is taken, with a warning. Where it is ten times more, as with extreme class weights,
         the machine is what it tends to: always the heavier class.
     kernel, degree, gamma, coef0, tol, cache_size, class_weight, max_iter, shrinking, decision_function_shape,
-    break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs : as of `SVC`.
+    break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs, criterion : as of `SVC`; of the
+        criteria, "cv" and "loo".
 
     Attributes
     ----------
@@ -183,6 +191,7 @@ class NuSVC(KernelClassifier):
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        criterion: str = "cv",
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -203,6 +212,7 @@ class NuSVC(KernelClassifier):
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.criterion = criterion
 
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         largest = 2 * min(weight[signs > 0].sum(), weight[signs < 0].sum()) / weight.sum()

@@ -30,8 +30,9 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
         """Learn from rows X and their targets y; a row of weight w counts as w equal rows."""
         settings = Settings.of(self)
         rows = self._validated(X, y, sample_weight, y_numeric=True)
+        maker, settings, _ = self._adapted(settings, rows)
         training = Training(settings, rows.X, rows.weight)
-        problem = self._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
+        problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
 
         def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
             support = np.flatnonzero(coefs[0])
@@ -82,7 +83,9 @@ class SVR(KernelRegressor):
     ----------
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, random_state, solver, bias, augment,
     max_time, warm_start, n_jobs : as of `SVC`.
-    C : price of a deviation beyond epsilon; ``np.inf`` allows none.
+    C : price of a deviation beyond epsilon; ``np.inf`` allows none; "adapt" finds it out, as ``gamma="adapt"`` does
+        the kernel's width.
+    criterion : by what "adapt" chooses: "cv", five folds, or "loo", one row left out at a time.
     epsilon : half the width of the tube in which deviations cost nothing.
 
     Attributes
@@ -108,7 +111,7 @@ class SVR(KernelRegressor):
         gamma: Any = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
-        C: float = 1.0,
+        C: float | str = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
         cache_size: float = 2000,
@@ -121,6 +124,7 @@ class SVR(KernelRegressor):
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        criterion: str = "cv",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -140,6 +144,7 @@ class SVR(KernelRegressor):
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.criterion = criterion
 
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
         C = real("C", self.C, above=0, infinite=True)
@@ -156,7 +161,7 @@ class NuSVR(KernelRegressor):
     ----------
     nu : greater than 0 and at most 1.
     C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, random_state, solver, max_time,
-    warm_start, n_jobs : as of `SVR`.
+    warm_start, n_jobs, criterion : as of `SVR`.
 
     Attributes
     ----------
@@ -176,7 +181,7 @@ class NuSVR(KernelRegressor):
         self,
         *,
         nu: float = 0.5,
-        C: float = 1.0,
+        C: float | str = 1.0,
         kernel: Any = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
@@ -191,6 +196,7 @@ class NuSVR(KernelRegressor):
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
+        criterion: str = "cv",
     ) -> None:
         self.nu = nu
         self.C = C
@@ -208,6 +214,7 @@ class NuSVR(KernelRegressor):
         self.max_time = max_time
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.criterion = criterion
 
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
         return problems.nu_regression(targets, real("C", self.C, above=0), self.nu, weight=weight)

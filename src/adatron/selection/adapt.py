@@ -4,12 +4,15 @@ The map's axes are σ relative to the median distance, and c = C·v, where v is 
 feature space (1 − mean K for a Gaussian): for wide kernels, whose v is small, C has to grow in proportion, so that the
 best c hardly depends on σ. Every point is a climb that goes on from its neighbour, and a criterion read from it:
 
-* "span": the smoothed leave-one-out error of the span rule (`bounds.span`); the default, see docs/selection.md;
-* "bound": the margin's: Σα/m for a hard margin, (1 + 1/2C) Σα/m of the squared hinge otherwise;
-* "xi-alpha": Joachims's estimate;
+* "span": the smoothed leave-one-out error of the span rule (`bounds.span`); why it is the default: docs/selection.md;
+* "bound": the margin's: Σα/m for a hard margin, and R̃²Σα/m of the squared hinge with R̃² = max K_ii + 1/2C otherwise;
+* "xi-alpha": Joachims's estimate, with ρ = 1;
 * "cv", "loo": exact cross-validation (`cross_validate`).
 
-Cost: `COARSE`² climbs on at most `FEW` rows and 3² on at most `MORE`, whatever the number of rows.
+A machine of one class has no errors to count. Its width is the one that spreads kernel values most: the largest
+variance of K_ij over their mean (after Evangelista, Embrechts & Szymanski, 2007), which needs no climb at all.
+
+Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
 """
 
 from __future__ import annotations
@@ -22,230 +25,281 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_outlier_detector
 
-from adatron._check import Array
+from adatron._check import Array, choice
 from adatron.estimators._fit import Settings
 from adatron.gram import Gram
+from adatron.kernels import Gaussian, gamma_of, has_width, sigma_of, width_of
 from adatron.problems import Problem, squared_hinge
 from adatron.selection.bounds import span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import cross_validate
 from adatron.selection.learner import Ordered
 from adatron.selection.path import Path, Point
-from adatron.selection.widths import Matrix, Widths, gamma_of, has_width, plain_matrix, sigma_of, width_of
+from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import effective_threads, one_blas_thread
 
 Index = NDArray[np.int64]
+Starts = list[tuple[Index | None, Array]] | None
 
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")
+EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
-COARSE = 4  # values of σ and of c on the map
+RARE = 48  # rows of the rarest class that the map should have
+COARSE = 4  # values of σ and of c on the map; alone, two more
 SIGMAS = (0.35, 4.2)  # times the median distance
 TRADES = (0.3, 200.0)  # values of c
 TOL = 1e-2  # of climbs that are only looked at
 FOLDS = 5
-HARD = 1e6  # C, in place of infinity, where a hard margin does not exist
+ONE_CLASS_WIDTHS = 40
+LONGEST = 0.5  # part of max_time
 
 
-def adapt(estimator: Any, settings: Settings, rows: Any, criterion: str) -> Path:
-    """The path of an estimator with gamma="adapt" or C="adapt"; its chosen point holds what to train with."""
-    search = _Search(estimator, settings, rows, criterion)
+def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
+    """The path of an estimator that says "adapt", whose chosen point holds what to train with; and where to start."""
+    if is_outlier_detector(estimator):
+        return _one_class_path(settings, rows), None
+    criterion = choice("criterion", estimator.criterion, CRITERIA)
+    if not hasattr(estimator, "loss") and criterion not in EXACT:
+        raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
     with one_blas_thread():
-        return search.run()
+        search = _Search(estimator, settings, rows, criterion)
+        return search.run(), search.starts
 
 
 class _Search:
+    """One search: the map, then the closer look."""
+
     def __init__(self, estimator: Any, settings: Settings, rows: Any, criterion: str) -> None:
         self.estimator, self.settings, self.rows, self.criterion = estimator, settings, rows, criterion
         self.path = Path(criterion)
-        self.any_gamma = isinstance(estimator.gamma, str) and estimator.gamma == "adapt"
-        self.any_C = isinstance(getattr(estimator, "C", None), str)
+        self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
         self.random = np.random.default_rng(0)
+        self.began = perf_counter()
+        self.starts: Starts = None
 
     def run(self) -> Path:
-        m = self.rows.X.shape[0]
-        few = self.stage(FEW)
+        """The path, with its chosen point."""
+        few = self.stage(self.few())
         if self.any_gamma and few.median == 0:
-            self.path.notes.append("All rows are alike: every distance is zero, and any width will do; σ = 1 is taken.")
-            self.any_gamma = False
-            few.fixed = 1.0
-        sigmas = np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 2) * few.median
-        trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 2)
-        values, points = self.map(few, sigmas if self.any_gamma else None, trades if self.any_C else None)
-        i, j = np.unravel_index(_blurred(values).argmin(), values.shape)
-        best = points[i][j]
-        if m > 1:
-            look = few if len(few) == m else self.stage(MORE)
-            s = np.sqrt(sigmas[1] / sigmas[0])
-            t = np.sqrt(trades[1] / trades[0])
-            near = best.sigma * np.array([1 / s, 1.0, s]) if self.any_gamma else None
-            worth = few.worth(best) * np.array([1 / t, 1.0, t]) if self.any_C else None
-            values, points = self.map(look, near, worth)
-            i, j = np.unravel_index(_blurred(values).argmin(), values.shape)
-        self.path.chosen = points[i][j]
+            self.path.notes.append("All rows are alike: every distance is zero and any width will do; σ = 1 is taken.")
+            few.median = 1.0
+        sigmas = few.median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 2) if self.any_gamma else None
+        trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 2) if self.any_C else None
+        stage, (sigma, trade) = few, self.best(few, sigmas, trades)
+        if not self.out_of_time():
+            stage = few if len(few) == self.rows.X.shape[0] else self.stage(MORE)
+            near = None if sigmas is None else sigma * (sigmas[1] / sigmas[0]) ** np.array([-0.5, 0.0, 0.5])
+            worth = None if trades is None else trade * (trades[1] / trades[0]) ** np.array([-0.5, 0.0, 0.5])
+            self.best(stage, near, worth)
+        if len(stage) == self.rows.X.shape[0]:
+            self.starts = stage.starts(self.path.chosen)
         return self.path
+
+    def few(self) -> int:
+        """Rows of the map: more if a class is rare."""
+        if not is_classifier(self.estimator):
+            return FEW
+        rarest = np.unique(self.rows.y, return_counts=True)[1].min() / len(self.rows.y)
+        return int(min(max(FEW, RARE / rarest), MORE))
+
+    def out_of_time(self) -> bool:
+        """Whether the search has used up its part of the time."""
+        limit = self.settings.max_time
+        late = limit is not None and perf_counter() - self.began > LONGEST * limit
+        if late and not any("max_time" in note for note in self.path.notes):
+            self.path.notes.append(f"max_time={limit:g} ended the search early.")
+        return late
 
     def stage(self, most: int) -> _Stage:
         return _Stage(self, _sample(self.rows, most, self.random, is_classifier(self.estimator)))
 
-    def map(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[Array, list[list[Point]]]:
-        """Every σ, from small to large, and every c at each; None: as the estimator has it."""
-        points = [stage.line(sigma, trades) for sigma in (sigmas if sigmas is not None else [None])]
-        self.path.points.extend(point for line in points for point in line)
-        return np.array([[point.value for point in line] for line in points]), points
+    def best(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[float, float]:
+        """σ and c of the best point among these, from small σ to large; None: as the estimator has it."""
+        lines = []
+        for sigma in [None] if sigmas is None else sigmas:
+            lines.append(stage.line(sigma, trades))
+            self.path.points.extend(lines[-1])
+            if self.out_of_time():
+                break
+        values = np.array([[point.value for point in line] for line in lines])
+        i, j = np.unravel_index(_blurred(values).argmin(), values.shape)
+        self.path.chosen = lines[i][j]
+        if not np.isfinite(values[i, j]):
+            self.path.notes.append(f"The {self.criterion} says nothing here: no machine exists, or none was judged.")
+        return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
 
 
 class _Stage:
-    """Climbs on some of the rows."""
+    """Climbs on some of the rows (None: all)."""
 
     def __init__(self, search: _Search, index: Index | None) -> None:
         self.search = search
         rows, settings = search.rows, search.settings
         if index is not None:
             X = rows.X[np.ix_(index, index)] if settings.precomputed else rows.X[index]
-            weight = None if rows.weight is None else rows.weight[index]
-            rows = replace(rows, X=X, y=rows.y[index], weight=weight)
+            rows = replace(rows, X=X, y=rows.y[index], weight=None if rows.weight is None else rows.weight[index])
         self.rows, kernel = rows, settings.kernel
         self.threads = effective_threads(settings.n_jobs)
         self.widths: Widths | None = None
-        self.matrix: Matrix
-        self.fixed: float | None = None
-        order = np.arange(rows.X.shape[0])
+        self.order: Index = np.arange(rows.X.shape[0])
+        self.median = 1.0
         if has_width(kernel):
             self.widths = Widths(kernel, rows.X, dtype=np.float64, threads=self.threads)
-            self.matrix, order = self.widths.blank(), self.widths.order
-            self.median = sigma_of(kernel, 1.0) * 0 + _length(kernel, float(self.widths.quantiles(0.5)))
-            self.alike = not self.widths.distances(np.arange(min(8, len(order)))).any()
-            if self.alike:
-                self.median = 0.0
+            self.matrix, self.order = self.widths.blank(), self.widths.order
+            self.median = _length(kernel, self.widths.median())
         else:
             self.matrix = plain_matrix(Gram(kernel, rows.X, dtype=np.float64, threads=self.threads))
-            self.median = 1.0
-        self.data = Ordered(search.estimator, settings, rows, order)
-        self.learner = self.data.learner(np.arange(len(order)))
+        if search.criterion not in EXACT:
+            data = Ordered(search.estimator, settings, rows, self.order)
+            self.learner = data.learner(self.order)
+        self._reached: dict[int, list[Reached]] = {}  # of a point, by its identity
 
     def __len__(self) -> int:
-        return int(self.rows.X.shape[0])
-
-    def worth(self, point: Point) -> float:
-        """c of a point."""
-        self.fill(point.gamma)
-        return point.C * self.variance()
-
-    def fill(self, gamma: float) -> None:
-        if self.widths is not None:
-            self.widths.fill(self.matrix, gamma)
-
-    def variance(self) -> float:
-        """Of the rows in feature space."""
-        K = self.matrix.values
-        return max(float(self.matrix.diagonal.mean() - K.mean()), 1e-12)
+        return len(self.order)
 
     def line(self, sigma: float | None, trades: Array | None) -> list[Point]:
         """All C at one width."""
-        kernel, estimator = self.search.settings.kernel, self.search.estimator
-        gamma = np.nan
+        kernel, estimator, gamma = self.search.settings.kernel, self.search.estimator, np.nan
         if self.widths is not None:
-            if sigma is None:
-                sigma = self.fixed or sigma_of(kernel, width_of(kernel.resolve(self.search.rows.X)))
-            gamma = gamma_of(kernel, sigma)
-        self.fill(gamma)
-        Cs = [getattr(estimator, "C", np.nan)] if trades is None else (trades / self.variance()).tolist()
-        if self.search.criterion in ("cv", "loo"):
-            return self.validated(sigma, gamma, Cs, given=trades is not None)
-        chains: dict[int, Chain] = {}
-        last: list[Reached | None] = [None] * len(self.learner.pieces)
-        line = []
-        for C in Cs:
+            rows = self.search.rows
+            gamma = width_of(kernel.resolve(rows.X, rows.weight)) if sigma is None else gamma_of(kernel, sigma)
+            sigma = sigma_of(kernel, gamma)
+            self.widths.fill(self.matrix, gamma)
+        Cs = None
+        if trades is not None:
+            variance = float(self.matrix.diagonal.mean() - self.matrix.values.mean())
+            Cs = (trades / max(variance, 1e-12 * float(self.matrix.diagonal.max()), 1e-300)).tolist()
+        here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
+        return self._validated(here, Cs) if self.search.criterion in EXACT else self._climbed(here, Cs)
+
+    def _climbed(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
+        chains: list[Chain] = []
+        for piece in self.learner.pieces:
+            part = self.matrix
+            if piece.rows is not None:
+                inside = np.ix_(piece.rows, piece.rows)
+                part = Matrix(np.ascontiguousarray(part.values[inside]), part.diagonal[piece.rows])
+            chains.append(Chain(part, tol=TOL))
+        line: list[Point] = []
+        last: list[Reached | None] = [None] * len(chains)
+        for C in [None] if Cs is None else Cs:
             began = perf_counter()
-            value, weights, support, steps = 0.0, 0.0, 0, 0
-            alpha = 0.0
-            for p, piece in enumerate(self.learner.pieces):
-                if p not in chains:
-                    part = self.matrix
-                    if piece.rows is not None:
-                        inside = np.ix_(piece.rows, piece.rows)
-                        part = Matrix(np.ascontiguousarray(part.values[inside]), part.diagonal[piece.rows])
-                    chains[p] = Chain(part, tol=TOL)
-                problem = self.problem(piece.problem(float(C) if trades is not None else None), float(C))
-                reached = last[p] = chains[p].solve(problem, last[p])
-                size = len(problem)
-                value += size * self.judged(reached, chains[p].matrix)
-                alpha += float(np.abs(reached.beta).sum())
-                weights += size
-                support += int(np.count_nonzero(reached.coef))
-                steps += reached.steps
-            value = value / weights if np.isfinite(value) else np.inf
-            sigma_here = np.nan if sigma is None else sigma
-            line.append(
-                Point(
-                    sigma_here,
-                    gamma,
-                    float(C),
-                    value,
-                    bound=alpha / weights,
-                    radius=1.0,
-                    margin=float(1 / np.sqrt(alpha)) if alpha > 0 else np.inf,
-                    support=support,
-                    iterations=steps,
-                    seconds=perf_counter() - began,
-                    rows=len(self),
-                )
+            reached = [
+                chain.solve(self._judgeable(piece.problem(C)), before)
+                for chain, piece, before in zip(chains, self.learner.pieces, last, strict=True)
+            ]
+            last = list(reached)
+            sizes = np.array([len(each.problem) for each in reached], dtype=np.float64)
+            values = [self._judged(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]
+            alpha = sum(float(np.abs(each.beta).sum()) for each in reached)
+            point = replace(
+                here,
+                C=here.C if C is None else float(C),
+                value=float(sizes @ values / sizes.sum()) if np.isfinite(values).all() else np.inf,
+                bound=alpha / sizes.sum(),
+                radius=1.0,
+                margin=float(1 / np.sqrt(alpha)) if alpha > 0 else np.inf,
+                support=sum(int(np.count_nonzero(each.coef)) for each in reached),
+                iterations=sum(each.steps for each in reached),
+                seconds=perf_counter() - began,
             )
+            line.append(point)
+            self._reached[id(point)] = reached
         return line
 
-    def problem(self, problem: Problem, C: float) -> Problem:
-        """The one to be judged: for the bound of a soft margin, that of the squared hinge."""
-        if self.search.criterion != "bound" or problem.use != "hinge" or not np.isfinite(problem.upper).all():
+    def _judgeable(self, problem: Problem) -> Problem:
+        """The problem that the criterion knows: for the bound of a soft margin, that of the squared hinge."""
+        if self.search.criterion != "bound" or problem.use != "hinge":
             return problem
-        weight = np.maximum(problem.upper, -problem.lower) / C
-        return squared_hinge(-problem.linear, C, bias="exact" if len(problem.totals) else "none", weight=weight)
+        C = np.maximum(problem.upper, -problem.lower)
+        if not np.isfinite(C).all():
+            return problem
+        exact = "exact" if len(problem.totals) else "none"
+        return squared_hinge(-problem.linear, float(C.max()), bias=exact, weight=C / C.max())  # type: ignore[arg-type]
 
-    def judged(self, reached: Reached, matrix: Matrix) -> float:
-        """The criterion's value for one machine."""
+    def _judged(self, reached: Reached, matrix: Matrix) -> float:
+        """The criterion's value for one machine; infinite if there is no such machine."""
         problem = reached.problem
-        match self.search.criterion:
-            case "span":
-                return span(problem, matrix, reached.beta).smooth  # type: ignore[arg-type]
-            case "xi-alpha":
-                return xi_alpha(problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0)
-            case _:
-                return float(np.abs(reached.beta).sum() * (matrix.diagonal.max() + problem.ridge.mean())) / len(problem)
+        if reached.violation > 1 or not np.isfinite(reached.violation):  # a hard margin that does not exist
+            return np.inf
+        if self.search.criterion == "span":
+            return span(problem, matrix, reached.beta).smooth  # type: ignore[arg-type]
+        if self.search.criterion == "xi-alpha":
+            if problem.use != "hinge":
+                raise ValueError("criterion='xi-alpha' is for the hinge: pass criterion='span', or loss='hinge'.")
+            return xi_alpha(problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0)
+        squared_radius = float(matrix.diagonal.max() + problem.ridge.mean())
+        return float(np.abs(reached.beta).sum()) * squared_radius / len(problem)
 
-    def validated(self, sigma: float | None, gamma: float, Cs: Sequence[float], *, given: bool) -> list[Point]:
+    def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
         """The points of a line by exact cross-validation."""
         began = perf_counter()
-        folds: Any = "loo" if self.search.criterion == "loo" else FOLDS
         machine = copy(self.search.estimator)
-        machine.gamma = gamma if self.widths is not None else machine.gamma
+        if self.widths is not None:
+            machine.gamma, machine.kernel = "scale", self.search.settings.kernel
         machine.tol = max(machine.tol, TOL)
         found = cross_validate(
             machine,
             self.rows.X,
             self.rows.y,
             sample_weight=self.rows.weight,
-            C=Cs if given else None,
-            cv=folds,
+            gamma=None if self.widths is None else [here.gamma],
+            C=Cs,
+            cv="loo" if self.search.criterion == "loo" else FOLDS,
             scoring=None if is_classifier(machine) else "neg_mean_squared_error",
             n_jobs=self.search.settings.n_jobs,
         )
-        seconds = (perf_counter() - began) / len(Cs)
-        losses = -found.mean[0] if not is_classifier(machine) else 1 - found.mean[0]
-        here = np.nan if sigma is None else sigma
+        losses = 1 - found.mean[0] if is_classifier(machine) else -found.mean[0]
+        seconds = (perf_counter() - began) / len(losses)
         return [
-            Point(here, gamma, float(C), float(loss), seconds=seconds, rows=len(self))
-            for C, loss in zip(Cs, losses, strict=True)
+            replace(here, C=here.C if Cs is None else float(Cs[c]), value=float(loss), seconds=seconds)
+            for c, loss in enumerate(losses)
         ]
+
+    def starts(self, point: Point | None) -> Starts:
+        """The coefficients of a point's machines, rows in their given order; None if they are of another problem."""
+        reached = self._reached.get(id(point))
+        if reached is None or any(each.problem.doubled for each in reached):
+            return None
+        starts: list[tuple[Index | None, Array]] = []
+        for piece, each in zip(self.learner.pieces, reached, strict=True):
+            place = self.order if piece.rows is None else self.order[piece.rows]
+            given = np.argsort(place, kind="stable")
+            starts.append((None if piece.rows is None else place[given], each.beta[given]))
+        return starts
+
+
+def _one_class_path(settings: Settings, rows: Any) -> Path:
+    """The width that spreads kernel values most."""
+    path = Path("spread of kernel values")
+    index = _sample(rows, MORE, np.random.default_rng(0), classes=False)
+    widths = Widths(settings.kernel, rows.X if index is None else rows.X[index], dtype=np.float64)
+    median = _length(settings.kernel, widths.median())
+    if median == 0:
+        path.notes.append("All rows are alike: every distance is zero and any width will do; σ = 1 is taken.")
+    for sigma in (median or 1.0) * np.geomspace(0.02, 5.0, ONE_CLASS_WIDTHS):
+        began = perf_counter()
+        gamma = gamma_of(settings.kernel, float(sigma))
+        K = widths.fill(widths.blank(), gamma).values
+        off = K[~np.eye(len(K), dtype=bool)] if len(K) > 1 else np.ones(1)
+        value = -float(off.var() / (off.mean() + 1e-12))
+        path.points.append(Point(float(sigma), gamma, np.nan, value, seconds=perf_counter() - began, rows=len(widths)))
+    path.chosen = path.points[int(np.argmin(path["value"]))]
+    if median == 0:
+        path.chosen = replace(path.chosen, sigma=1.0, gamma=gamma_of(settings.kernel, 1.0))
+        path.points.append(path.chosen)
+    return path
 
 
 def _length(kernel: Any, distance: float) -> float:
     """A distance as the kernel sees it, in the units of σ."""
-    return float(np.sqrt(distance)) if type(kernel).__name__ == "Gaussian" else distance
+    return float(np.sqrt(distance)) if isinstance(kernel, Gaussian) else distance
 
 
 def _sample(rows: Any, most: int, random: np.random.Generator, classes: bool) -> Index | None:
-    """So many rows at random, every class in proportion and at least twice if it can be; None: all."""
+    """So many rows at random, every class in proportion, and eight of each at least if it can be; None: all."""
     m = rows.X.shape[0]
     if m <= most:
         return None
@@ -260,8 +314,8 @@ def _sample(rows: Any, most: int, random: np.random.Generator, classes: bool) ->
 
 
 def _blurred(values: Array) -> Array:
-    """Each value with its neighbours: a criterion's noise is less than its blur's."""
-    edge = np.pad(values, 1, mode="edge")
-    with np.errstate(invalid="ignore"):
-        near = edge[:-2, 1:-1] + edge[2:, 1:-1] + edge[1:-1, :-2] + edge[1:-1, 2:]
-    return np.asarray(np.where(np.isfinite(values), near / 6 + values / 3, np.inf))
+    """Each value with its neighbours: a criterion is noisy, and its smoothest valley is the safest."""
+    worst = np.where(np.isfinite(values), values, values[np.isfinite(values)].max(initial=0.0) + 1.0)
+    edge = np.pad(worst, 1, mode="edge")
+    near = edge[:-2, 1:-1] + edge[2:, 1:-1] + edge[1:-1, :-2] + edge[1:-1, 2:]
+    return np.asarray(near / 6 + worst / 3)

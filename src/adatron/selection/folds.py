@@ -30,7 +30,8 @@ from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
 from adatron.gram import Gram
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.learner import Learner, Ordered, Piece
-from adatron.selection.widths import Matrix, Widths, has_width, of_width, plain_matrix, width_of
+from adatron.kernels import has_width, of_width, width_of
+from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import effective_threads, one_blas_thread
 
 MOST = 12_000  # rows whose matrices are held in memory

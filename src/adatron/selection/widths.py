@@ -17,43 +17,15 @@ from scipy.sparse import issparse
 from adatron import _core
 from adatron._check import Array
 from adatron.gram import LARGEST_EXPONENT, Gram, Packed
-from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian
+from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, has_width, of_width
 
 Index = NDArray[np.int64]
 
 CAREFUL_FEATURES = 64  # up to which differences cost little more than dot products, and keep a digit more
 STRETCH = 64  # columns, as in core/distances.hpp
-SAMPLE = 1000  # rows from which quantiles of distances are told
+SAMPLE = 32  # rows whose distances the median is told from
+MEDIAN_OF = 5000  # of them, at most
 FORMS = {Gaussian: _core.Form.gaussian, Exponential: _core.Form.exponential, Laplacian: _core.Form.laplacian}
-
-
-def has_width(kernel: Kernel) -> bool:
-    """Whether the kernel is exp(−γ d) for some distance d."""
-    return type(kernel) in FORMS
-
-
-def of_width(kernel: Kernel, gamma: float) -> Kernel:
-    """The same kernel with another γ."""
-    if isinstance(kernel, Exponential):
-        return Exponential(gamma)
-    return Laplacian(gamma) if isinstance(kernel, Laplacian) else Gaussian(gamma=gamma)
-
-
-def width_of(kernel: Kernel) -> float:
-    """γ of a kernel that has been resolved."""
-    return float(kernel.a if isinstance(kernel, Exponential) else kernel.gamma)  # type: ignore[attr-defined,arg-type]
-
-
-def sigma_of(kernel: Kernel, gamma: float) -> float:
-    """σ of exp(−d²/2σ²), exp(−d/σ)."""
-    if gamma <= 0:
-        return float("inf")
-    return float(np.sqrt(0.5 / gamma)) if isinstance(kernel, Gaussian) else 1.0 / gamma
-
-
-def gamma_of(kernel: Kernel, sigma: float) -> float:
-    """The inverse of `sigma_of`."""
-    return 0.5 / sigma**2 if isinstance(kernel, Gaussian) else 1.0 / sigma
 
 
 @dataclass
@@ -90,16 +62,26 @@ class Matrix:
 
 
 class Widths:
-    """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``."""
+    """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``.
+
+    ``largest`` is the largest γ to come, for distances to be exact enough; unless ``ordered``, rows stay as they are.
+    """
 
     def __init__(
-        self, kernel: Kernel, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1, largest: float = 0.0
+        self,
+        kernel: Kernel,
+        X: Any,
+        *,
+        dtype: DTypeLike = np.float32,
+        threads: int = 1,
+        largest: float = 0.0,
+        ordered: bool = True,
     ) -> None:
         if not has_width(kernel):
             raise ValueError(f"kernel={kernel!r} has no width: pass Gaussian, Exponential or Laplacian.")
         self.kernel, self.threads, self.dtype = kernel, threads, np.dtype(dtype)
         self.order: Index = np.arange(X.shape[0])
-        if not issparse(X):
+        if ordered and not issparse(X):
             self.order = _core.nearby_order(np.ascontiguousarray(X, dtype=np.float64))
         family = of_width(kernel, 1.0)
         points = Packed(X[self.order], center=None, dtype=self.dtype, threads=threads, terms=((1.0, (family,)),))
@@ -131,12 +113,11 @@ class Widths:
         self.core.rows(index, out=out)
         return out
 
-    def quantiles(self, shares: Any) -> Array:
-        """Quantiles of the distances between different rows, from a sample; those that are zero do not count."""
-        sample = np.random.default_rng(0).permutation(len(self))[:SAMPLE]
-        some = self.distances(np.sort(sample)[:: max(1, len(sample) // 200)])
+    def median(self) -> float:
+        """Of the distances between different rows, from a sample of them; 0 if all are alike."""
+        some = self.distances(np.arange(0, len(self), max(1, len(self) // SAMPLE)))
         known = some[some > 0]
-        return np.asarray(np.quantile(known, shares) if known.size else np.ones(np.shape(shares)))
+        return float(np.median(known[:: max(1, known.size // MEDIAN_OF)])) if known.size else 0.0
 
 
 def plain_matrix(gram: Gram) -> Matrix:
