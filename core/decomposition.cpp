@@ -355,7 +355,8 @@ Index Decomposition<T>::newton(Index most) {
         face.down.push_back(beta_[v] - lower_[v]);
         face.group.push_back(group_[v]);
     }
-    const double rounding = std::numeric_limits<T>::epsilon() * std::sqrt(double(n));
+    // rows that are alike (both coefficients of one, in regression) make the matrix singular
+    const double rounding = std::max(1e-10, std::numeric_limits<T>::epsilon() * std::sqrt(double(n)));
     const std::vector<double> change = descend(face, rounding * trace / double(n));
     if (change.empty()) return 0;
     for (Index i = 0; i < n; ++i) {

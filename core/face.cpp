@@ -36,6 +36,25 @@ bool eliminate(std::vector<double> s, std::vector<double>& r, int n) {
     return true;
 }
 
+// Takes what rounding has left of the sums out of the way; false if it is more than rounding.
+bool mend(const Face& face, const std::vector<int>& groups, const std::vector<std::uint8_t>& still,
+          std::vector<double>& way) {
+    for (int g : groups) {
+        double sum = 0, size = 0;
+        Index moving = 0;
+        for (Index i = 0; i < face.size; ++i) {
+            if (face.group[i] != g || still[i]) continue;
+            sum += way[i];
+            size += std::abs(way[i]);
+            ++moving;
+        }
+        if (!(std::abs(sum) <= 1e-6 * size)) return false;
+        for (Index i = 0; i < face.size; ++i)
+            if (face.group[i] == g && !still[i]) way[i] -= sum / double(moving);
+    }
+    return true;
+}
+
 bool factor_raised(Face& face, double jitter) {
     const Index n = face.size;
     const auto factor = loops<double>().factor;
@@ -96,6 +115,7 @@ std::vector<double> descend(Face& face, double jitter) {
             for (int c = 0; c < count; ++c) sum += multiplier[c] * across[c][i];
             way[i] = still[i] ? 0.0 : -sum;
         }
+        if (!mend(face, groups, still, way)) break;
         double length = 1;
         Index first = -1;
         for (Index i = 0; i < n; ++i) {

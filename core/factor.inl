@@ -41,8 +41,8 @@ inline void inner_block(const T* const (&a)[4], const T* const (&b)[2], Index n,
         }
 }
 
-// The lower triangle of `a` (n x n) becomes L with L Lᵀ = a; false if a is not positive definite. A panel of columns at a
-// time, whose rows stay in the second-level cache while the others pass by.
+// The lower triangle of `a` (n x n) becomes L with L Lᵀ = a; false if a is not positive definite. A panel of columns at
+// a time, whose rows stay in the second-level cache while the others pass by.
 template <class T>
 bool factor(T* a, Index n) {
     constexpr Index panel = 32;

@@ -60,7 +60,7 @@ def bias(problem: Problem, g: Array, beta: Array) -> tuple[float, float]:
 
 
 def kkt_violation(problem: Problem, g: Array, beta: Array) -> float:
-    """How far the gradients are from level where they should be: max over sums of max(-g, may grow) - min(-g, may shrink)."""
+    """How far gradients are from level where they should be: max of -g of what may grow less min of what may shrink."""
     return max(0.0, *(high - low for low, high in _brackets(problem, g, beta)))
 
 

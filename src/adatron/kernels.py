@@ -382,7 +382,7 @@ def of_width(kernel: Kernel, gamma: float) -> Kernel:
 
 def width_of(kernel: Kernel) -> float:
     """γ of a kernel that has been resolved."""
-    return float(kernel.a if isinstance(kernel, Exponential) else kernel.gamma)  # type: ignore[attr-defined,arg-type]
+    return float(kernel.a if isinstance(kernel, Exponential) else kernel.gamma)  # type: ignore[attr-defined]
 
 
 def sigma_of(kernel: Kernel, gamma: float) -> float:

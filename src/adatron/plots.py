@@ -134,6 +134,95 @@ def save_climbs(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+def path(path: Any, ax: Axes | None = None) -> Axes:
+    """Draw a `selection.Path`: the criterion along σ, and held-out errors where they are known; over σ and C a map."""
+    _require_matplotlib()
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(layout="constrained")
+    if len({point.C for point in path}) > 1 and len({point.sigma for point in path}) > 1:
+        return _map_of_path(path, ax)
+    points = sorted(path, key=lambda point: point.sigma)
+    along = "sigma" if len({point.sigma for point in points}) > 1 else "C"
+    at = [getattr(point, along) for point in points]
+    name = "bound R²/mγ²" if path.criterion == "bound" else path.criterion
+    ax.plot(
+        at, [point.value for point in points], color=COLOURS[0], linewidth=1.8, marker="o", markersize=3.5, label=name
+    )
+    errors = np.array([point.error for point in points])
+    if np.isfinite(errors).any():
+        beside = ax.twinx()
+        beside.plot(
+            at, errors, color=COLOURS[1], linewidth=1.8, linestyle="--", marker="^", markersize=4, label="test error"
+        )
+        beside.set_ylim(0, None)
+        beside.set_ylabel("error on rows not seen", color=COLOURS[1])
+        beside.spines[["top"]].set_visible(False)
+        ax.plot([], [], color=COLOURS[1], linewidth=1.8, linestyle="--", marker="^", markersize=4, label="test error")
+    if path.chosen is not None:
+        here = getattr(path.chosen, along)
+        ax.axvline(here, color=INK, linewidth=1.0, linestyle=":", label=f"chosen, {here:.3g}")
+    values = np.array([point.value for point in points])
+    wide = (values > 0).all() and values.max() > 10 * values.min()
+    ax.set(xscale="log", yscale="log" if wide else "linear", xlabel="σ" if along == "sigma" else along)
+    ax.set_ylabel(name, color=COLOURS[0])
+    _readable(ax)
+    ax.grid(True, which="major", color="#E4E4E0", linewidth=0.6)
+    ax.spines[["top"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9, loc="upper center")
+    return ax
+
+
+def _map_of_path(path: Any, ax: Axes) -> Axes:
+    """Every point of σ and C by the shade of its value; the size tells on how many rows it was judged."""
+    known = [point for point in path if np.isfinite(point.value)]
+    rows = np.array([point.rows for point in known], dtype=np.float64)
+    dots = ax.scatter(
+        [point.sigma for point in known],
+        [point.C for point in known],
+        c=[point.value for point in known],
+        s=60 + 120 * rows / rows.max(),
+        cmap="viridis_r",
+        edgecolors=PAPER,
+        linewidths=0.6,
+        zorder=2,
+    )
+    here = path.chosen.sigma, path.chosen.C
+    ax.scatter(*here, s=420, facecolors="none", edgecolors=COLOURS[1], linewidths=2.2, zorder=3)
+    ax.plot([], [], color=COLOURS[1], marker="o", markersize=11, fillstyle="none", linestyle="none", label="chosen")
+    ax.set(xscale="log", yscale="log", xlabel="σ", ylabel="C")
+    ax.figure.colorbar(dots, ax=ax, label=f"{path.criterion}: the less the better", shrink=0.85)
+    _readable(ax)
+    ax.margins(0.12)
+    ax.grid(True, which="major", color="#E4E4E0", linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=9, loc="upper left")
+    return ax
+
+
+def _readable(ax: Axes) -> None:
+    """Plain numbers on a logarithmic axis of a few octaves."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    ax.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def save_paths(panels: Mapping[str, Any], to: Path) -> None:
+    """Write pictures of paths, each under its title, to a file; no display is needed."""
+    _require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4 * len(panels), 4.4), layout="constrained")
+    for ax, (title, each) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
+        path(each, ax)
+        ax.set_title(title, loc="left", fontsize=11)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(to, dpi=130)
+
+
 def at_bound(machine: Any) -> NDArray[np.bool_]:
     """Which support vectors have their coefficient at the bound: those past the margin.
 

@@ -172,7 +172,9 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             return arrangement.scores(values) if self.decision_function_shape == "ovr" else values
 
         def predict(values: Array) -> NDArray[Any]:
-            return np.asarray(classes[arrangement.predict(values)])
+            broken = self.break_ties and len(classes) > 2 and self.decision_function_shape == "ovr"
+            chosen = arrangement.scores(values).argmax(axis=1) if broken else arrangement.predict(values)
+            return np.asarray(classes[chosen])
 
         return [piece(part) for part in arrangement.parts], predict, decision, classes
 

@@ -110,7 +110,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             from adatron.selection.adapt import adapt
 
             self.path_, starts = adapt(self, settings, rows)
-            chosen = self.path_.chosen
+            chosen = self.path_.best
             maker = copy(self)
             if "C" in settings.adapts:
                 maker.C = chosen.C

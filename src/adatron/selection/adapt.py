@@ -47,7 +47,7 @@ CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")
 EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
 RARE = 48  # rows of the rarest class that the map should have
-COARSE = 4  # values of σ and of c on the map; alone, two more
+COARSE = 4  # values of σ and of c on the map; alone, one more
 SIGMAS = (0.35, 4.2)  # times the median distance
 TRADES = (0.3, 200.0)  # values of c
 TOL = 1e-2  # of climbs that are only looked at
@@ -85,8 +85,8 @@ class _Search:
         if self.any_gamma and few.median == 0:
             self.path.notes.append("All rows are alike: every distance is zero and any width will do; σ = 1 is taken.")
             few.median = 1.0
-        sigmas = few.median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 2) if self.any_gamma else None
-        trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 2) if self.any_C else None
+        sigmas = few.median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 1) if self.any_gamma else None
+        trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 1) if self.any_C else None
         stage, (sigma, trade) = few, self.best(few, sigmas, trades)
         if not self.out_of_time():
             stage = few if len(few) == self.rows.X.shape[0] else self.stage(MORE)
@@ -120,7 +120,7 @@ class _Search:
         lines = []
         for sigma in [None] if sigmas is None else sigmas:
             lines.append(stage.line(sigma, trades))
-            self.path.points.extend(lines[-1])
+            self.path.points.extend(point for point in lines[-1] if not any(point is old for old in self.path))
             if self.out_of_time():
                 break
         values = np.array([[point.value for point in line] for line in lines])
@@ -154,6 +154,7 @@ class _Stage:
         if search.criterion not in EXACT:
             data = Ordered(search.estimator, settings, rows, self.order)
             self.learner = data.learner(self.order)
+        self._known: dict[str, Point] = {}
         self._reached: dict[int, list[Reached]] = {}  # of a point, by its identity
 
     def __len__(self) -> int:
@@ -172,7 +173,13 @@ class _Stage:
             variance = float(self.matrix.diagonal.mean() - self.matrix.values.mean())
             Cs = (trades / max(variance, 1e-12 * float(self.matrix.diagonal.max()), 1e-300)).tolist()
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
-        return self._validated(here, Cs) if self.search.criterion in EXACT else self._climbed(here, Cs)
+        wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
+        new = [k for k, name in enumerate(wanted) if name not in self._known]
+        if new:
+            found = None if Cs is None else [Cs[k] for k in new]
+            points = self._validated(here, found) if self.search.criterion in EXACT else self._climbed(here, found)
+            self._known |= {wanted[k]: point for k, point in zip(new, points, strict=True)}
+        return [self._known[name] for name in wanted]
 
     def _climbed(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
         chains: list[Chain] = []

@@ -1,8 +1,9 @@
 """Problems that resemble each other, solved one after the other on one matrix in memory, each from the last.
 
-From C to a larger C' the coefficients are multiplied by the s that lowers the objective most, which costs nothing since
-their products with K grow alike; where hardly any is at its bound they stay. A climb's product K·β is checked against an
-independent one, by its sum with random weights (Freivalds), and optimality is then judged from it as a certificate does.
+From C to a larger C' the coefficients are multiplied by the s that lowers the objective most, which costs nothing
+since their products with K grow alike; where hardly any is at its bound they stay. A climb's product K·β is checked
+against an independent one, by its sum with random weights (Freivalds), and optimality is then judged from it as a
+certificate does.
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ class _Climb:
     def run(self, beta: Array, product: Array, goal: float, rounds: int) -> tuple[Any, Array, Array]:
         """Where the climb ends: how, coefficients, product."""
         problem, few = self.problem, self.few
-        data, here = spans(problem), slice(None)
+        data = spans(problem)
+        here: Any = slice(None)
         if few is not None:
             here = np.concatenate((few, few + problem.rows)) if problem.doubled else few
             data = data | {name: data[name][here] for name in ("linear", "lower", "upper", "ridge", "group")}

@@ -11,10 +11,12 @@ what has no such matrix (a tree of classes, other solvers), every fold is fitted
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from threading import Event
 from time import perf_counter
 from typing import Any
@@ -24,13 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import LeaveOneOut, check_cv
+from sklearn.utils.multiclass import check_classification_targets
 
-from adatron._check import Array, real
-from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
+from adatron._check import Array, integer, real
+from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings, says_adapt
+from adatron.estimators._machine import _weights
 from adatron.gram import Gram
+from adatron.kernels import has_width, of_width, width_of
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.learner import Learner, Ordered, Piece
-from adatron.kernels import has_width, of_width, width_of
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import effective_threads, one_blas_thread
 
@@ -52,6 +56,7 @@ class CrossValidation:
     scores: Array
     violation: Array  # KKT violation of every fit; NaN where the estimator was fitted by itself
     seconds: float
+    on_grid: tuple[str, ...] = ("gamma", "C")
 
     @property
     def mean(self) -> Array:
@@ -61,15 +66,17 @@ class CrossValidation:
     @property
     def best(self) -> tuple[int, int]:
         """Where the mean is largest."""
-        g, c = np.nonzero(self.mean >= self.mean.max() - 1e-12)
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        g, c = np.nonzero(mean >= mean.max() - 1e-12)
         k = int(np.lexsort((self.C[c], self.gamma[g]))[0])
         return int(g[k]), int(c[k])
 
     @property
     def best_params(self) -> dict[str, float]:
-        """For ``set_params``."""
+        """For ``set_params``: what was on a grid."""
         g, c = self.best
-        return {"gamma": float(self.gamma[g]), "C": float(self.C[c])}
+        found = {"gamma": float(self.gamma[g]), "C": float(self.C[c])}
+        return {name: found[name] for name in self.on_grid}
 
     def __str__(self) -> str:
         head = " ".join(f"{C:>8.3g}" for C in self.C)
@@ -96,25 +103,56 @@ def cross_validate(
 ) -> CrossValidation:
     """Scores of the estimator (SVC, NuSVC, SVR, NuSVR) for all ``gamma`` and ``C``, fold by fold.
 
-    They are those of ``sklearn.model_selection.cross_val_score`` with the same ``cv``: as exact as ``tol`` makes either.
-    Without ``gamma`` or ``C`` the estimator's own is kept. ``cv`` is a number of folds, a splitter or a list of pairs of
-    indices; "loo" leaves one row out at a time, and does not fit again for rows that support nothing, whose absence
-    changes nothing. ``scoring`` is None for accuracy or R², or what scikit-learn takes. Ctrl-C ends it within a moment.
+    They are those of ``sklearn.model_selection.cross_val_score`` with the same ``cv``: as exact as ``tol`` makes
+    either. Without ``gamma`` or ``C`` the estimator's own is kept. ``cv`` is a number of folds, a splitter or a list of
+    pairs of indices; "loo" leaves one row out at a time, and does not fit again for rows that support nothing, whose
+    absence changes nothing. ``scoring`` is None for accuracy or R², or what scikit-learn takes. Ctrl-C ends it within a
+    moment.
     """
     began = perf_counter()
-    settings = Settings.of(_numbered(estimator))
-    rows = estimator._validated(X, y, sample_weight, **estimator._targets())
+    if not hasattr(estimator, "_pieces"):
+        name = type(estimator).__name__
+        raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
+    estimator = copy(estimator)  # validation leaves its marks
+    _refuse_adapt(estimator, gamma, C)
+    settings = Settings.of(estimator)
+    rows = estimator._validated(X, y, None, **estimator._targets())
+    if sample_weight is not None:
+        rows = replace(rows, weight=_weights(sample_weight, rows.X.shape[0]))
+    if is_classifier(estimator):
+        check_classification_targets(rows.y)
+        if len(classes := np.unique(rows.y)) < 2:
+            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
     splits = _splits(cv, estimator, rows)
+    if scoring is None and not is_classifier(estimator) and any(len(test) < 2 for _, test in splits):
+        raise ValueError("scoring=None is R², which needs two rows: pass scoring='neg_mean_squared_error'.")
     widths = _grid("gamma", gamma)
     Cs = _grid("C", C, above=0) if C is not None else None
     if widths is not None and not has_width(settings.kernel):
         raise ValueError(f"gamma={gamma!r} is given, but kernel={estimator.kernel!r} has no width: leave gamma out.")
     if Cs is not None and not hasattr(estimator, "C"):
         raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
+    integer_or_none(n_jobs)
     job = _Job(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
     scores, violation = job.run() if job.shared else job.one_by_one()
     names = widths if widths is not None else np.array([np.nan if job.own_width is None else job.own_width])
-    return CrossValidation(names, job.C, scores, violation, perf_counter() - began)
+    on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
+    return CrossValidation(names, job.C, scores, violation, perf_counter() - began, on_grid)
+
+
+def integer_or_none(n_jobs: int | None) -> None:
+    """Refuse what is no number of threads."""
+    if n_jobs is not None and integer("n_jobs", n_jobs, at_least=-(2**31)) == 0:
+        raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
+
+
+def _refuse_adapt(estimator: Any, gamma: Any, C: Any) -> None:
+    """What is to be found out needs a grid here; on a grid, the estimator's own word does not matter."""
+    for name, grid in (("gamma", gamma), ("C", C)):
+        if says_adapt(getattr(estimator, name, None)):
+            if grid is None:
+                raise ValueError(f"{name}='adapt' is no number: pass {name}=[...] to cross_validate.")
+            setattr(estimator, name, 1.0)
 
 
 def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Array | None:
@@ -126,27 +164,36 @@ def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Ar
     return np.array([real(name, v, above=above, at_least=None if above is not None else 0) for v in listed])
 
 
-def _numbered(estimator: Any) -> Any:
-    """The estimator without "adapt", which cross-validation does not need."""
-    plain = copy(estimator)
-    for name, stand_in in (("gamma", 1.0), ("C", 1.0)):
-        if getattr(plain, name, None) == "adapt":
-            setattr(plain, name, stand_in)
-    return plain
-
-
 def _splits(cv: Any, estimator: Any, rows: Any) -> list[tuple[Index, Index]]:
+    """Pairs of row numbers."""
+    m = rows.X.shape[0]
     if isinstance(cv, str):
         if cv != "loo":
             raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
         cv = LeaveOneOut()
-    m = rows.X.shape[0]
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        counts = np.unique(rows.y, return_counts=True)[1] if is_classifier(estimator) else np.array([m])
+        most = int(counts.max())
+        if not 2 <= int(cv) <= most:
+            raise ValueError(f"cv={cv} folds cannot be made of {m} rows: pass 2 to {most}, at most the largest class.")
+        if counts.min() < 2:
+            raise ValueError(f"cv={cv} leaves no row to learn a class from that has one row alone: drop that class.")
+    elif not hasattr(cv, "split") and not isinstance(cv, Iterable):
+        raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
     folds = check_cv(cv, rows.y, classifier=is_classifier(estimator))
-    count = folds.get_n_splits(rows.X, rows.y)
-    least = np.unique(rows.y, return_counts=True)[1].min() if is_classifier(estimator) else m
-    if not isinstance(folds, LeaveOneOut) and (count > m or (is_classifier(estimator) and least < 2)):
-        raise ValueError(f"cv={cv!r} asks for {count} folds of {m} rows: pass at most {m}, with 2 rows of each class.")
-    return [(np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)) for a, b in folds.split(rows.X, rows.y)]
+    pairs = [tuple(_numbers(side, m) for side in pair) for pair in folds.split(rows.X, rows.y)]
+    if not pairs:
+        raise ValueError(f"cv={cv!r} has no pair of rows to learn from and to test on: pass at least one.")
+    return pairs  # type: ignore[return-value]
+
+
+def _numbers(side: Any, m: int) -> Index:
+    index = np.asarray(side)
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    if index.ndim != 1 or not index.size or index.min() < 0 or index.max() >= m:
+        raise ValueError(f"cv has a pair with row numbers {index}: pass numbers from 0 to {m - 1}.")
+    return index.astype(np.int64)
 
 
 class _Known:
@@ -163,6 +210,10 @@ class _Known:
 
     def fit(self, X: Any, y: Any) -> Any:
         raise NotImplementedError("its answers are known already.")
+
+    @property
+    def predict_proba(self) -> Any:
+        return self._estimator.predict_proba  # which says where probabilities come from
 
     def predict(self, X: Any) -> Any:
         return self._reader.predict(self._values)
@@ -206,7 +257,8 @@ class _Job:
         )
         self.shared = self.shared and settings.bias != "augmented"
         # where a row that supports nothing has a say in the others' weights after all
-        self.dependent = getattr(estimator, "class_weight", None) == "balanced" or hasattr(estimator, "nu")
+        balanced = isinstance(getattr(estimator, "class_weight", None), str)
+        self.dependent = balanced or hasattr(estimator, "nu")
         self.cancelled = Event()
 
     def shape(self) -> tuple[int, int, int]:
@@ -246,13 +298,16 @@ class _Job:
 
         gammas = self.widths if self.widths is not None else np.array([self.own_width])
         # widths in the middle take longest: they come first, so that threads end together
-        waiting = sorted(range(len(gammas)), key=lambda g: abs(g - 0.6 * (len(gammas) - 1)))
+        waiting = deque(sorted(range(len(gammas)), key=lambda g: abs(g - 0.55 * (len(gammas) - 1))))
         workers = max(1, min(self.threads, len(waiting)))
 
         def work() -> None:
             matrix = family.blank()
-            while waiting and not self.cancelled.is_set():
-                g = waiting.pop(0)
+            while not self.cancelled.is_set():
+                try:
+                    g = waiting.popleft()
+                except IndexError:  # another worker has taken the last
+                    return
                 family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
                 self._width(g, matrix, data, splits, scores, violation)
 
@@ -279,12 +334,14 @@ class _Job:
     ) -> None:
         """All folds and C of one width."""
         chains: dict[bytes | None, tuple[Matrix, Chain]] = {}
-        whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits) else None
+        whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits, data.size) else None
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
             learner = data.learner(train)
-            last = list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
+            last: list[Reached | None] = (
+                list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
+            )
             for c, C in enumerate(self.C):
                 known = whole.values(c, int(test[0])) if whole is not None else None
                 if known is not None:
@@ -336,11 +393,12 @@ class _Job:
             if is_classifier(self.estimator):
                 return float(np.mean(predicted == truth))
         known = _Known(self.estimator, learner, values)
+        X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
         if self.scoring is None:
             from sklearn.metrics import r2_score
 
             return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
-        return float(check_scoring(known, scoring=self.scoring)(known, np.empty((len(test), 0)), truth))
+        return float(check_scoring(known, scoring=self.scoring)(known, X, truth))
 
     # ------------------------------------------------------------ the plain way
 
@@ -367,8 +425,12 @@ class _Job:
         return scores, violation
 
 
-def _leaves_one_out(splits: Sequence[tuple[Index, Index]]) -> bool:
-    return len(splits) > 1 and all(len(test) == 1 for _, test in splits)
+def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
+    """Whether every fold learns from all rows but the one that it is tested on."""
+    return len(splits) > 1 and all(
+        len(test) == 1 and len(train) == m - 1 and len(np.unique(train)) == m - 1 and test[0] not in train
+        for train, test in splits
+    )
 
 
 class _Whole:

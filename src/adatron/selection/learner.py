@@ -43,12 +43,11 @@ class Ordered:
         self.estimator, self.settings = estimator, settings
         self.y = rows.y[order]
         self.weight = None if rows.weight is None else rows.weight[order]
-        self.size = len(order)
+        self.size, self.order = len(order), order
 
     def learner(self, train: Index) -> Learner:
         """Of a fold; rows outside of it have weight zero."""
-        mask = np.zeros(self.size)
-        mask[train] = 1.0
+        mask = np.bincount(train, minlength=self.size).astype(np.float64)  # a row taken twice counts twice
         weight = mask if self.weight is None else mask * self.weight
         pieces, predict, decision, classes = self.estimator._pieces(self.settings, self.y, weight)
         return Learner([Piece(index, make) for index, make in pieces], predict, decision, classes, self.estimator._unit)

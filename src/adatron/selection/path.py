@@ -63,6 +63,13 @@ class Path:
         return np.array([getattr(point, name) for point in self.points], dtype=np.float64)
 
     @property
+    def best(self) -> Point:
+        """The chosen point."""
+        if self.chosen is None:
+            raise ValueError("nothing has been chosen: the path has no points.")
+        return self.chosen
+
+    @property
     def iterations(self) -> int:
         """Of all points."""
         return sum(point.iterations for point in self.points)

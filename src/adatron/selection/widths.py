@@ -50,7 +50,7 @@ class Matrix:
 
     def rows(self, index: Any) -> NDArray[Any]:
         """K[index]."""
-        return self.values[index]
+        return np.asarray(self.values[index])
 
     def product(self, coef: Array) -> Array:
         """K @ coef in float64."""

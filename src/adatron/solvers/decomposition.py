@@ -208,7 +208,7 @@ class _Run(Run):
                 gram.fetch(engine.working_rows, pulse)
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
-                if outcome.steps >= min(limit, NEWTON_STEPS * size):  # pairs are slow here: all free ones at once
+                if outcome.steps >= NEWTON_STEPS * size:  # pairs are slow here: all free ones at once
                     engine.newton(most=NEWTON_MOST)
                 if outcome.unbounded or (not self.bounded and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise End(Status.UNBOUNDED)

@@ -1,0 +1,334 @@
+"""Choosing σ and C, beside a grid search: ``python -m benchmarks.selection``.
+
+* **study**: test errors and times of `SVC(gamma="adapt", C="adapt")` by every criterion, of scikit-learn's GridSearchCV
+  (10 x 10, 5 folds) over its own SVC and over scikit-learn-intelex, and of `cross_validate` on the same grid;
+* **cost**: a fit that adapts σ, or σ and C, against a single fit at what it chose;
+* **folds**: a 10 x 10 grid in 5 folds on 5,000 rows of covtype against one fit of scikit-learn-intelex in float32;
+* **regression**: R² of SVR by criterion.
+
+Features are standardised with the training rows' mean and deviation. All figures go to benchmarks/results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from adatron import SVC, SVR
+from adatron.datasets import find
+from adatron.selection import cross_validate
+from benchmarks.datasets import covtype
+
+Data = tuple[np.ndarray, np.ndarray]
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+C_GRID = np.geomspace(0.03, 3000, 10)
+WIDTHS = np.geomspace(0.01, 30, 10)  # times 1 / features
+CRITERIA = ("span", "bound", "xi-alpha", "cv")
+TEST_ROWS = 3000
+
+
+def pair(name: str, positive: Any = None) -> Callable[[], Data]:
+    """A stored set of two classes, or one class against the rest."""
+
+    def load() -> Data:
+        data = find(name)
+        if "X_train" in data.files:
+            X, y = data["X_train"], data["y_train"]
+        else:
+            X, y = data["X"], data["y"]
+        known = ~np.isnan(np.asarray(X, dtype=np.float64)).reshape(len(y), -1).any(axis=1)
+        X, y = np.asarray(X, dtype=np.float64).reshape(len(y), -1)[known], y[known]
+        return X, np.where(y == positive, 1, -1) if positive is not None else np.where(y > 0, 1, -1)
+
+    return load
+
+
+def a9a() -> Data:
+    """Census, made dense."""
+    from scipy.sparse import csr_array
+
+    data = find("a9a")
+    parts = (data["train_data"], data["train_indices"], data["train_indptr"])
+    X = csr_array(parts, shape=tuple(data["train_shape"]))[:15_000]
+    return X.toarray().astype(np.float64), np.where(data["y_train"][:15_000] > 0, 1, -1)
+
+
+def cancer() -> Data:
+    """Wisconsin diagnostic, with scikit-learn."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return X, np.where(y == 1, 1, -1)
+
+
+def digits() -> Data:
+    """Even against odd digits, 8 x 8."""
+    X, y = load_digits(return_X_y=True)
+    return X, np.where(y % 2 == 0, 1, -1)
+
+
+SETS: dict[str, Callable[[], Data]] = {
+    "pima": pair("pima"),
+    "ionosphere": pair("ionosphere"),
+    "sonar": pair("sonar"),
+    "wbc": pair("wbc"),
+    "splice": pair("splice"),
+    "svmguide1": pair("svmguide1"),
+    "usps 8": pair("usps", 8),
+    "covtype": covtype,
+    "a9a": a9a,
+    "ijcnn1": pair("ijcnn1"),
+    "cancer": cancer,
+    "digits": digits,
+}
+
+
+def stored_regression(name: str) -> Callable[[], Data]:
+    """A stored set with real targets, standardised; categories are left out."""
+
+    def load() -> Data:
+        data = find(name)
+        y = np.asarray(data["y"], dtype=np.float64)
+        return np.asarray(data["X"], dtype=np.float64), (y - y.mean()) / y.std()
+
+    return load
+
+
+def diabetes() -> Data:
+    """Of scikit-learn, targets standardised."""
+    X, y = load_diabetes(return_X_y=True)
+    return X, (y - y.mean()) / y.std()
+
+
+REGRESSIONS: dict[str, Callable[[], Data]] = {
+    "concrete": stored_regression("concrete"),
+    "abalone": stored_regression("abalone"),
+    "cpusmall": stored_regression("cpusmall"),
+    "california": stored_regression("california"),
+    "diabetes": diabetes,
+}
+
+
+def split(data: Data, rows: int, seed: int) -> Split:
+    """Training rows, at most so many and 60 % of all, and others to test on."""
+    X, y = data
+    order = np.random.default_rng(seed).permutation(len(y))
+    count = min(rows, int(0.6 * len(y)))
+    train, test = order[:count], order[count : count + TEST_ROWS]
+    mean, deviation = X[train].mean(axis=0), X[train].std(axis=0)
+    scaled = [(X[part] - mean) / np.where(deviation > 0, deviation, 1) for part in (train, test)]
+    return scaled[0], y[train], scaled[1], y[test]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """What it returns, and the seconds it took."""
+    began = perf_counter()
+    result = work()
+    return result, perf_counter() - began
+
+
+def peers() -> dict[str, Any]:
+    """SVC by library; those that are installed."""
+    from sklearn import svm
+
+    found: dict[str, Any] = {"scikit-learn": svm.SVC}
+    try:
+        from sklearnex import svm as extended
+    except ImportError:
+        return found
+    return found | {"intelex": extended.SVC}
+
+
+def study(rows: int, seeds: int, with_peers: bool) -> list[dict[str, Any]]:
+    """A record a set and split."""
+    records = []
+    for name, load in SETS.items():
+        for seed in range(seeds):
+            try:
+                data = split(load(), rows, seed)
+            except FileNotFoundError as missing:
+                print(f"{name}: {missing}")
+                break
+            record = {"set": name, "seed": seed, "rows": len(data[1]), "features": data[0].shape[1]}
+            records.append(record | compared(data, with_peers))
+            shown = {k: f"{100 * v['error']:.2f}" for k, v in records[-1].items() if isinstance(v, dict)}
+            times = {k: f"{v['seconds']:.3g}" for k, v in records[-1].items() if isinstance(v, dict)}
+            print(name, seed, record["rows"], shown, times, flush=True)
+    return records
+
+
+def compared(data: Split, with_peers: bool) -> dict[str, Any]:
+    """Test error and seconds of every way to choose."""
+    X, y, X_test, y_test = data
+    grid = {"C": C_GRID.tolist(), "gamma": (WIDTHS / X.shape[1]).tolist()}
+    out: dict[str, Any] = {}
+
+    def take(name: str, fit: Callable[[], Any], dtype: Any = np.float64) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine, seconds = timed(fit)
+        out[name] = {"error": 1 - machine.score(X_test.astype(dtype), y_test), "seconds": seconds}
+
+    def exhaustive() -> SVC:
+        return SVC(**cross_validate(SVC(), X, y, gamma=grid["gamma"], C=C_GRID).best_params).fit(X, y)
+
+    SVC(gamma="adapt", C="adapt").fit(X, y)  # memory is touched, modules are loaded
+    for criterion in CRITERIA:
+        loss = "squared_hinge" if criterion == "bound" else "hinge"  # the bound is that loss's
+        machine = SVC(gamma="adapt", C="adapt", criterion=criterion, loss=loss)
+        take(criterion, lambda m=machine: m.fit(X, y))
+    take("cross_validate", exhaustive)
+    take("default", lambda: SVC().fit(X, y))
+    for peer, make in peers().items() if with_peers else ():
+        dtype = np.float32 if peer == "intelex" else np.float64
+        take(peer, lambda m=make, d=dtype: GridSearchCV(m(), grid, cv=5).fit(X.astype(d), y), dtype)
+    return out
+
+
+def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over the sets, distances from the grid search, and how many times faster."""
+    base = next((p for p in ("scikit-learn", "intelex", "cross_validate") if p in records[0]), "cross_validate")
+    names = [k for k, v in records[0].items() if isinstance(v, dict)]
+    out: dict[str, Any] = {"grid": base}
+    for name in names:
+        errors = _by_set(records, name)
+        apart = {s: 100 * (errors[s] - _by_set(records, base)[s]) for s in errors}
+        worst = max(apart, key=lambda s: apart[s])
+        out[name] = {
+            "mean error": 100 * float(np.mean(list(errors.values()))),
+            "from grid": float(np.mean(list(apart.values()))),
+            "worst": f"{worst} {apart[worst]:+.2f}",
+        }
+    for peer in ("scikit-learn", "intelex"):
+        if peer in names:
+            ratios = [r[peer]["seconds"] / r["span"]["seconds"] for r in records]
+            total = sum(r[peer]["seconds"] for r in records) / sum(r["span"]["seconds"] for r in records)
+            out[f"{peer} over span"] = {"median": median(ratios), "least": min(ratios), "of totals": total}
+    return out
+
+
+def _by_set(records: list[dict[str, Any]], name: str) -> dict[str, float]:
+    sets: dict[str, list[float]] = {}
+    for record in records:
+        sets.setdefault(record["set"], []).append(record[name]["error"])
+    return {s: float(np.mean(v)) for s, v in sets.items()}
+
+
+def cost(rows: int, repeats: int = 3) -> dict[str, Any]:
+    """Seconds of a fit that adapts, over those of a single one at what it chose: the least of some."""
+    out: dict[str, Any] = {}
+    for name, load in SETS.items():
+        try:
+            X, y, *_ = split(load(), rows, 0)
+        except FileNotFoundError:
+            continue
+        chosen = SVC(gamma="adapt", C="adapt").fit(X, y)
+        width = SVC(gamma="adapt", C=chosen.C_).fit(X, y)
+
+        def best(machine: SVC, X: np.ndarray = X, y: np.ndarray = y) -> float:
+            return min(timed(lambda: machine.fit(X, y))[1] for _ in range(repeats))
+
+        single, single_width = best(SVC(gamma=chosen.gamma_, C=chosen.C_)), best(SVC(gamma=width.gamma_, C=width.C_))
+        out[name] = {
+            "rows": len(y),
+            "single": single,
+            "sigma and C": best(SVC(gamma="adapt", C="adapt")) / single,
+            "sigma": best(SVC(gamma="adapt", C=chosen.C_)) / single_width,
+        }
+        print(name, {k: round(v, 4) for k, v in out[name].items()}, flush=True)
+    for what in ("sigma and C", "sigma"):
+        print(f"median for {what}: {median(v[what] for v in out.values()):.2f} single fits")
+    return out
+
+
+def folds(rows: int = 5000, check: int = 6) -> dict[str, Any]:
+    """The grid on covtype, one fit of intelex beside it, and scores against fold-by-fold fits at some of its points."""
+    X, y = (part[:rows] for part in covtype())
+    grid_C, grid_gamma = np.geomspace(0.1, 1e4, 10), np.geomspace(0.01, 316, 10)
+    out: dict[str, Any] = {"rows": len(y)}
+    singles = []
+    if "intelex" in peers():
+        single = peers()["intelex"](C=10, gamma=3)
+        X32 = X.astype(np.float32)
+        singles = [timed(lambda: single.fit(X32, y))[1] for _ in range(4)]
+    found = [timed(lambda: cross_validate(SVC(), X, y, gamma=grid_gamma, C=grid_C)) for _ in range(2)]
+    if singles:
+        singles += [timed(lambda: single.fit(X32, y))[1] for _ in range(4)]
+        out["intelex fit"] = min(singles)
+    out["seconds"] = min(seconds for _, seconds in found)
+    out["largest violation"] = float(np.nanmax(found[0][0].violation))
+    if singles:
+        out["ratio"] = out["seconds"] / out["intelex fit"]
+    apart, points = 0, []
+    for g, c in np.random.default_rng(0).integers(0, 10, (check, 2)):
+        machine = SVC(gamma=grid_gamma[g], C=grid_C[c])
+        own = cross_val_score(machine, X, y, cv=StratifiedKFold(5))
+        off = np.abs(own - found[0][0].scores[g, c]) * len(y) / 5
+        apart = max(apart, round(float(off.max())))
+        points.append({"gamma": float(grid_gamma[g]), "C": float(grid_C[c]), "rows apart": off.round().tolist()})
+    out["points checked"], out["most rows apart"] = points, apart
+    print({k: v for k, v in out.items() if k != "points checked"}, flush=True)
+    return out
+
+
+def regression(rows: int) -> list[dict[str, Any]]:
+    """R² on test rows: SVR that adapts by either criterion, and as it comes."""
+    records = []
+    for name, load in REGRESSIONS.items():
+        try:
+            X, y, X_test, y_test = split(load(), rows, 0)
+        except FileNotFoundError as missing:
+            print(f"{name}: {missing}")
+            continue
+        record: dict[str, Any] = {"set": name, "rows": len(y)}
+        grid = {"C": np.geomspace(0.03, 300, 10).tolist(), "gamma": (WIDTHS / X.shape[1]).tolist()}
+        machine, seconds = timed(lambda: SVR(gamma="adapt", C="adapt").fit(X, y))
+        record["adapt"] = {"r2": machine.score(X_test, y_test), "seconds": seconds}
+        found, seconds = timed(lambda: cross_validate(SVR(), X, y, **grid))
+        record["cross_validate"] = {
+            "r2": SVR(**found.best_params).fit(X, y).score(X_test, y_test),
+            "seconds": seconds,
+        }
+        record["default"] = {"r2": SVR().fit(X, y).score(X_test, y_test)}
+        records.append(record)
+        print(record, flush=True)
+    return records
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run all parts, or those named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=__doc__)
+    parser.add_argument("parts", nargs="*", help="study, cost, folds, regression; all unless named")
+    parser.add_argument("--quick", action="store_true", help="few rows, no peers, nothing saved")
+    parser.add_argument("--rows", type=int, default=1000, help="of the study")
+    options = parser.parse_args(words)
+    parts = options.parts or ["study", "cost", "folds", "regression"]
+    quick = options.quick
+    out: dict[str, Any] = {}
+    if "study" in parts:
+        out["study"] = study(120 if quick else options.rows, 1 if quick else 2, with_peers=not quick)
+        out["summary"] = summary(out["study"])
+        print(json.dumps(out["summary"], indent=1))
+    if "cost" in parts:
+        out["cost"] = cost(150 if quick else 10_000, 1 if quick else 3)
+    if "folds" in parts:
+        out["folds"] = folds(400 if quick else 5000, 1 if quick else 6)
+    if "regression" in parts:
+        out["regression"] = regression(120 if quick else 1000)
+    if not quick:
+        to = Path(__file__).parent / "results" / f"{datetime.now(UTC):%Y-%m-%d}-selection.json"
+        known = json.loads(to.read_text()) if to.exists() else {}
+        to.write_text(json.dumps(known | out, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
