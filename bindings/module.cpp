@@ -204,7 +204,7 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
-    engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, "rounds"_a, Released(),
+    engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, Released(),
                "Rounds until the gap is at most `goal`; all rows must be at hand.");
     engine.def("newton", &D::newton, nb::kw_only(), "most"_a, Released(), "Move all free coefficients at once.");
     engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);

@@ -309,7 +309,7 @@ void Decomposition<T>::carry(const std::vector<Index>& variables, const std::vec
 }
 
 template <class T>
-Climbed Decomposition<T>::climb(double goal, double seconds, Index rounds) {
+Climbed Decomposition<T>::climb(double goal, double seconds) {
     const double deadline = seconds_now() + seconds;
     const bool whole = Index(beta_.size()) <= working_size_;
     do {
@@ -317,13 +317,12 @@ Climbed Decomposition<T>::climb(double goal, double seconds, Index rounds) {
         if (gap <= goal) return Climbed::done;
         if (gap < 0.99 * best_gap_) best_gap_ = gap, best_round_ = rounds_;
         if (rounds_ - best_round_ > patience) return Climbed::stuck;
-        if (rounds-- <= 0) return Climbed::on_the_way;
         const Index limit = pair_steps * Index(place_.size());
         const PairOutcome outcome = advance(whole ? 0.5 * goal : std::max(inner * gap, 0.5 * goal), limit);
         if (outcome.unbounded) return Climbed::unbounded;
         // pairs that take so long, or for which float32 is too coarse, make room for all free coefficients at once
         if (outcome.steps >= limit || outcome.gap > std::max(inner * gap, 0.5 * goal)) newton(most_free);
-    } while (seconds_now() < deadline && rounds > 0);
+    } while (seconds_now() < deadline);
     return Climbed::on_the_way;
 }
 

@@ -30,8 +30,8 @@ public:
     // Solves on the working set, whose rows must have been fetched, and updates the gradient.
     PairOutcome advance(double tolerance, Index max_steps);
 
-    // At most `rounds` until the gap is at most `goal`, for about `seconds`. All rows must be at hand.
-    Climbed climb(double goal, double seconds, Index rounds);
+    // Rounds until the gap is at most `goal`, for about `seconds`. All rows must be at hand.
+    Climbed climb(double goal, double seconds);
 
     // The free coefficients as far as they go by themselves (see face.hpp); how many they are, 0 if nothing was done:
     // more than `most` of them, or some without a kernel row at hand.

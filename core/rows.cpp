@@ -39,8 +39,8 @@ private:
             const int group = std::min(lanes, count_ - r);
             points_.spread(index_ + r, group, table.data());
             for (int k = 0; k < group; ++k)
-                norms[k] = e.factor.form == Form::laplacian ? points_.absolute_norm(index_[r + k])
-                                                            : points_.squared_norm(index_[r + k]);
+                norms[k] = e.factor.meeting == Meeting::absolute_distance ? points_.absolute_norm(index_[r + k])
+                                                                          : points_.squared_norm(index_[r + k]);
             points_.loops().fill_sparse(e, table.data(), norms.data(), group, columns.sparse_columns(first, last),
                                         out + r);
             points_.unspread(index_ + r, group, table.data());

@@ -38,7 +38,7 @@ def test_demo_prints_certificates_and_saves_picture(tmp_path, capsys, monkeypatc
     demo.main([])
     account = capsys.readouterr().out
     assert "398 rows to learn from, 171 to test on, 30 features" in account
-    for line in (r"objective -\d+\.\d{6}", r"1/\|\|w\|\| = 0\.\d+", r"at the bound C = 3\b"):
+    for line in (r"objective -\d+\.\d{6}", r"1/\|\|w\|\| = 0\.\d+", r"sigma = [\d.]+, C = \S+, from \d+ points"):
         assert re.search(line, account), line
     gaps = [float(gap) for gap in re.findall(r"relative duality gap (\S+):", account)]
     violations = [float(v) for v in re.findall(r"KKT violation (\S+),", account)]
@@ -46,7 +46,9 @@ def test_demo_prints_certificates_and_saves_picture(tmp_path, capsys, monkeypatc
     assert max(gaps + violations) <= 1e-3
     assert float(re.search(r"test error +(\S+)%", account)[1]) < 6
     assert re.search(r"picture +out/demo\.png$", account, re.MULTILINE)
-    assert (tmp_path / "out/demo.png").read_bytes().startswith(PNG)
+    assert re.search(r"bound is least at [\d.]+,\n +the test error at [\d.]+", account)
+    for picture in ("out/demo.png", "out/path.png"):
+        assert (tmp_path / picture).read_bytes().startswith(PNG)
 
 
 def test_demo_without_matplotlib_says_what_is_missing(monkeypatch):

@@ -20,7 +20,7 @@ from adatron.selection import CrossValidation, chain, cross_validate, folds
 
 ROWS = 90
 EXACT = {"tol": 1e-6}  # so that no prediction hangs on the tolerance
-GAMMA, C = (0.1, 0.6, 3.0), (0.5, 20.0)
+GAMMA, C = (0.1, 1.0), (0.5, 20.0)
 
 
 def data(rows: int = ROWS, seed: int = 0):
@@ -79,8 +79,8 @@ REGRESSORS = {"SVR": SVR(), "no slack": SVR(epsilon=0.0), "SVR, no bias": SVR(bi
 def test_classifiers(name):
     machine, y = CLASSIFIERS[name]
     found = agree(clone(machine).set_params(**EXACT), X, y, gamma=GAMMA, C=C, cv=3)
-    assert found.scores.shape == (3, 2, 3)
-    assert len(np.unique(found.scores)) > 4  # scores that differ can tell a mistake
+    assert found.scores.shape == (2, 2, 3)
+    assert len(np.unique(found.scores)) > 3  # scores that differ can tell a mistake
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
@@ -113,25 +113,25 @@ def test_other_kernels_with_a_width(kernel, machine, y):
 @pytest.mark.parametrize(("machine", "y"), [(SVC(), SIGNS), (SVC(), NAMES), (SVR(), TARGETS)], ids=str)
 def test_kernels_without_a_width(kernel, rows, machine, y):
     machine = clone(machine).set_params(**kernel, **EXACT)
-    agree(machine, rows, y, C=(0.1, 1.0, 10.0), cv=3, close=1e-5 if isinstance(machine, SVR) else 1e-12)
+    agree(machine, rows, y, C=C, cv=3, close=1e-5 if isinstance(machine, SVR) else 1e-12)
 
 
-@pytest.mark.parametrize("gamma", ["scale", "auto"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize(("kernel", "gamma"), [("rbf", "scale"), ("rbf", "auto"), ("laplacian", "scale")])
 def test_each_fold_has_a_scale_of_its_own(kernel, gamma):
     rows = X * np.linspace(0.3, 3.0, ROWS)[:, None]  # so that folds differ in it
-    agree(SVC(kernel=kernel, gamma=gamma, **EXACT), rows, SIGNS, C=C, cv=KFold(4))
-    agree(SVR(kernel=kernel, gamma=gamma, **EXACT), rows, TARGETS, C=C, cv=KFold(4), sample_weight=WEIGHT, close=1e-5)
+    agree(SVC(kernel=kernel, gamma=gamma, **EXACT), rows, SIGNS, C=C, cv=KFold(3))
+    agree(SVR(kernel=kernel, gamma=gamma, **EXACT), rows, TARGETS, C=C, cv=KFold(3), sample_weight=WEIGHT, close=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_sparse_rows(kernel):
     grid = {"C": C, "cv": 3} | ({} if kernel == "linear" else {"gamma": GAMMA})
+    # laplacian: see bugs5, 14
     agree(SVC(kernel=kernel, **EXACT), sparse.csr_array(X), NAMES, **grid)
     agree(SVC(kernel=kernel, **EXACT), sparse.csc_matrix(X), SIGNS, **grid)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", ["balanced", "squared hinge", "one against the rest", "balanced, many classes"])
 def test_weights(name):
     machine, y = CLASSIFIERS[name]
     agree(clone(machine).set_params(**EXACT), X, y, gamma=(0.6,), C=C, cv=3, sample_weight=WEIGHT)
@@ -149,7 +149,7 @@ PAIRS = list(KFold(4, shuffle=True, random_state=3).split(X))
 @pytest.mark.parametrize("cv", [5, PAIRS], ids=["stratified", "pairs"])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 def test_rows_of_no_weight_are_not_learned_from_but_asked_about(cv, kernel):
-    """As by scikit-learn, whose folds are those of all rows."""  # see bugs5, 3
+    """As by scikit-learn, whose folds are those of all rows."""
     machine = SVC(kernel=kernel, gamma=0.5, **EXACT)
     agree(machine, K if kernel == "precomputed" else X, SIGNS, C=C, cv=cv, sample_weight=SOME_ZERO)
 
@@ -187,7 +187,6 @@ def test_scorings_of_any_function():
 
 
 def test_a_scoring_function_sees_the_rows():
-    # see bugs5, 11
     found = cross_validate(SVC(gamma=0.5), X, SIGNS, cv=PAIRS, scoring=lambda machine, X, y: float(X[:, 0].sum()))
     np.testing.assert_allclose(found.scores[0, 0], [X[test, 0].sum() for _, test in PAIRS])
 
@@ -206,17 +205,16 @@ THIRDS = np.arange(ROWS) % 3
         StratifiedKFold(3, shuffle=True, random_state=0),
         PAIRS,
         [(train.tolist(), test.tolist()) for train, test in PAIRS],
-        [(np.arange(60), np.arange(-30, 0)), (np.arange(30, 90), np.arange(30))],
         [(np.arange(0, 90, 2), np.arange(0, 90, 5))],  # neither all rows nor apart
-        list(ShuffleSplit(20, train_size=12, test_size=1, random_state=0).split(X)),  # see bugs5, 1
-        BOOTSTRAP,  # see bugs5, 2
-        [(THIRDS != k, THIRDS == k) for k in range(3)],  # see bugs5, 4
+        list(ShuffleSplit(12, train_size=12, test_size=1, random_state=0).split(X)),
+        BOOTSTRAP,
+        [(THIRDS != k, THIRDS == k) for k in range(3)],
     ],
-    ids=["number", "shuffled", "stratified", "pairs", "lists", "from the end", "apart", "one each", "twice", "masks"],
+    ids=["number", "shuffled", "stratified", "pairs", "lists", "apart", "one each", "twice", "masks"],
 )
 def test_folds_of_every_sort(cv):
-    agree(SVC(**EXACT), X, SIGNS, gamma=(0.5, 3.0), C=C, cv=cv)
-    agree(SVC(**EXACT), X, NAMES, gamma=(0.5,), C=C, cv=cv)
+    agree(SVC(gamma=0.5, **EXACT), X, SIGNS, C=C, cv=cv)
+    agree(SVC(gamma=0.5, C=5.0, **EXACT), X, NAMES, cv=cv)
 
 
 def test_a_generator_of_pairs():
@@ -229,14 +227,14 @@ def test_a_class_that_a_fold_does_not_know():
     cv = [(np.arange(80), np.arange(80, 90)), (np.arange(30, 90), np.arange(30)), (np.arange(88), np.arange(85, 90))]
     y = NAMES[order].copy()
     y[85:] = "monsoon"  # held out by the first
-    agree(SVC(**EXACT), X[order], y, gamma=(0.5, 3.0), C=C, cv=cv)
+    agree(SVC(**EXACT), X[order], y, gamma=(0.5,), C=C, cv=cv)
     agree(SVC(multiclass="ovr", **EXACT), X[order], y, gamma=(0.5,), C=C, cv=cv)
 
 
 def test_ties_between_classes_are_broken_where_asked():
-    random = np.random.default_rng(1)  # see bugs5, 5
+    random = np.random.default_rng(1)
     noise, classes = random.normal(size=(80, 2)), random.integers(0, 4, 80)
-    agree(SVC(break_ties=True, **EXACT), noise, classes, gamma=(1.0, 3.0), C=C)
+    agree(SVC(break_ties=True, **EXACT), noise, classes, gamma=(1.0,), C=(1.0,))
 
 
 def test_grids_in_any_order():
@@ -245,7 +243,7 @@ def test_grids_in_any_order():
     np.testing.assert_array_equal(down.scores[::-1, ::-1], up.scores)
     assert down.gamma.tolist() == list(GAMMA[::-1])
     assert down.C.tolist() == [10.0, 1.0, 0.1]
-    alone = cross_validate(SVC(**EXACT), X, SIGNS, gamma=0.6, C=10, cv=3)
+    alone = cross_validate(SVC(**EXACT), X, SIGNS, gamma=1, C=10, cv=3)
     np.testing.assert_array_equal(alone.scores[0, 0], up.scores[1, 2])
 
 
@@ -285,7 +283,7 @@ def test_the_estimator_and_the_data_are_left_alone():
     machine, rows, labels, weight = SVC(**EXACT), X.copy(), SIGNS.copy(), WEIGHT.copy()
     before = vars(machine).copy()
     cross_validate(machine, rows, labels, gamma=GAMMA, C=C, sample_weight=weight)
-    assert vars(machine) == before  # see bugs5, 10
+    assert vars(machine) == before
     for now, given in ((rows, X), (labels, SIGNS), (weight, WEIGHT)):
         np.testing.assert_array_equal(now, given)
 
@@ -315,19 +313,19 @@ def test_scores_of_scikit_learn(ours, theirs, y, grid):
 def test_many_rows_in_float32_by_few_of_them(monkeypatch):
     """Those near the margin alone are climbed: each score is within two rows of a fit's, and no less exact."""
     many, labels = make_classification(2300, 10, n_informative=6, flip_y=0.05, random_state=0)
-    climbed = []
-    begin = chain._Climb.__init__
+    parts = []
+    gather = chain.Chain._gather
 
-    def spy(self, of, problem, few, *, exact):
-        begin(self, of, problem, few, exact=exact)
-        climbed.append((self.matrix.values.dtype, None if few is None else len(few)))
+    def spy(self, *state):
+        gather(self, *state)
+        parts.append((self.matrix.values.dtype, 1.0 if self._few is None else len(self._few) / len(many)))
 
-    monkeypatch.setattr(chain._Climb, "__init__", spy)
-    grid = {"gamma": (0.02, 0.1), "C": (0.5, 5.0, 50.0), "cv": 3}
+    monkeypatch.setattr(chain.Chain, "_gather", spy)
+    grid = {"gamma": (0.02, 0.2), "C": (5.0, 50.0, 500.0), "cv": 3}
     found = cross_validate(SVC(), many, labels, **grid)
     monkeypatch.undo()
-    assert {dtype for dtype, _ in climbed} == {np.dtype(np.float32)}
-    assert any(few is not None and few < 0.7 * len(many) for _, few in climbed)
+    assert {dtype for dtype, _ in parts} == {np.dtype(np.float32)}
+    assert min(part for _, part in parts) < 0.8
     assert found.violation.max() <= 1.001e-3
     fitted = by_fits(SVC(), many, labels, **grid)
     tests = [len(test) for _, test in StratifiedKFold(3).split(many, labels)]
@@ -355,7 +353,7 @@ LONE = 40
 WIDE = X[:LONE] + 0.8 * SIGNS[:LONE, None] * [1.0, -0.5, 0.0, 0.0]  # apart enough for rows that support nothing
 
 
-@pytest.mark.parametrize("machine", [SVC(), SVC(loss="squared_hinge"), SVC(bias="none"), SVC(kernel="laplacian")], ids=str)
+@pytest.mark.parametrize("machine", [SVC(), SVC(loss="squared_hinge"), SVC(kernel="laplacian")], ids=str)
 def test_leave_one_out_of_classes(machine, monkeypatch):
     machine = clone(machine).set_params(gamma=0.2, **EXACT)
     few, price = SIGNS[:LONE], (0.5, 10.0)
@@ -391,18 +389,18 @@ def test_leave_one_out_of_targets(monkeypatch):
 def test_leave_one_out_of_many_classes(machine):
     """Where a row has a say in the others' weights, its absence is felt even if it supports nothing."""
     machine = clone(machine).set_params(gamma=0.5, **EXACT)
-    agree(machine, WIDE, CLASSES[:LONE] // 2, cv="loo" if machine.gamma is None else LeaveOneOut())
+    agree(machine, WIDE, np.minimum(CLASSES[:LONE], 2), cv=LeaveOneOut())
 
 
 def test_leave_one_out_at_scale():
-    expected = by_fits(SVC(**EXACT), WIDE, SIGNS[:LONE], C=C, cv=LeaveOneOut())
-    np.testing.assert_array_equal(cross_validate(SVC(**EXACT), WIDE, SIGNS[:LONE], C=C, cv="loo").scores, expected)
+    expected = by_fits(SVC(**EXACT), WIDE, SIGNS[:LONE], cv=LeaveOneOut())
+    np.testing.assert_array_equal(cross_validate(SVC(**EXACT), WIDE, SIGNS[:LONE], cv="loo").scores, expected)
 
 
 def test_leave_one_out_with_weights():
     machine, weight = SVC(gamma=0.2, **EXACT), WEIGHT[:LONE]
-    expected = by_fits(machine, WIDE, SIGNS[:LONE], C=C, cv=LeaveOneOut(), sample_weight=weight)
-    found = cross_validate(machine, WIDE, SIGNS[:LONE], C=C, cv="loo", sample_weight=weight)
+    expected = by_fits(machine, WIDE, SIGNS[:LONE], cv=LeaveOneOut(), sample_weight=weight)
+    found = cross_validate(machine, WIDE, SIGNS[:LONE], cv="loo", sample_weight=weight)
     np.testing.assert_array_equal(found.scores, expected)
 
 
@@ -416,11 +414,12 @@ RARE[0] = 7
     ("given", "message"),
     [
         ({"cv": 91}, r"cv=91 .*90 rows"),
-        ({"cv": 60}, r"cv=60 "),  # see bugs5, 9
-        ({"cv": 1}, r"cv=1 "),  # see bugs5, 9
-        ({"cv": 0}, r"cv=0 "),  # see bugs5, 9
-        ({"cv": []}, r"cv=\[\] "),  # see bugs5, 7
-        ({"cv": [([0, 1, 95], [2])]}, r"cv.* 95"),  # see bugs5, 9
+        ({"cv": 60}, r"cv=60 "),
+        ({"cv": 1}, r"cv=1 "),
+        ({"cv": 0}, r"cv=0 "),
+        ({"cv": []}, r"cv=\[\] "),
+        ({"cv": [([0, 1, 95], [2])]}, r"cv .* 95\b.*: pass numbers from 0 to 89\.$"),
+        ({"cv": [([0, 1, 2], [-1])]}, r"cv .* \[-1\]: pass numbers from 0 to 89\.$"),
         ({"cv": "lol"}, r"cv='lol' is unknown: pass a number of folds, a splitter or 'loo'\.$"),
         ({"C": (1.0, 0)}, r"C=0 is out of range: pass a finite number greater than 0\.$"),
         ({"C": -1}, r"C=-1 is out of range"),
@@ -430,7 +429,7 @@ RARE[0] = 7
         ({"gamma": [[0.1, 1.0]]}, r"gamma has shape \(1, 2\): pass a list of numbers\.$"),
         ({"gamma": (-0.5, 1.0)}, r"gamma=-0\.5 is out of range: pass a finite number of at least 0\.$"),
         ({"sample_weight": [1.0, 2.0]}, r"sample_weight has 2 values: pass 90"),
-        ({"n_jobs": 0}, r"n_jobs=0 "),  # see bugs5, 9
+        ({"n_jobs": 0}, r"n_jobs=0 "),
     ],
     ids=lambda given: str(given)[:40],
 )
@@ -442,14 +441,14 @@ def test_refusals(given, message):
 @pytest.mark.parametrize(
     ("machine", "y", "given", "message"),
     [
-        (SVC(), RARE, {}, r"cv=5 .* 2 rows of each class\.$"),
-        (SVC(), np.ones(ROWS), {}, r"y holds one class, \[1\.0\]: "),  # see bugs5, 9
-        (SVC(), TARGETS, {}, r"Unknown label type: continuous"),  # see bugs5, 9
+        (SVC(), RARE, {}, r"cv=5 .* class .* one row alone: drop that class\.$"),
+        (SVC(), np.ones(ROWS), {}, r"y holds one class, \[1\.0\]: "),
+        (SVC(), TARGETS, {}, r"Unknown label type: continuous"),
         (SVC(kernel="linear"), SIGNS, {"gamma": [0.5]}, r"gamma=\[0\.5\] is given, but kernel='linear' has no width"),
         (SVC(kernel="poly"), SIGNS, {"gamma": [0.5]}, r"gamma=\[0\.5\] is given, but kernel='poly' has no width"),
         (NuSVC(), SIGNS, {"C": [1.0]}, r"C=\[1\.0\] is given, but NuSVC has none: leave it out\.$"),
-        (SVC(C="adapt"), SIGNS, {"gamma": [1.0]}, r"C='adapt' "),  # see bugs5, 8
-        (SVC(gamma="adapt"), SIGNS, {"C": [1.0]}, r"gamma='adapt' "),  # see bugs5, 8
+        (SVC(C="adapt"), SIGNS, {"gamma": [1.0]}, r"C='adapt' "),
+        (SVC(gamma="adapt"), SIGNS, {"C": [1.0]}, r"gamma='adapt' "),
         (SVC(C=-1.0), SIGNS, {}, r"C=-1\.0 is out of range"),
     ],
     ids=lambda given: str(given)[:30],
@@ -468,17 +467,17 @@ def test_numbers_are_asked_for():
 
 @pytest.mark.parametrize("machine", [OneClassSVM(), svm.SVC(), make_pipeline(SVC())], ids=lambda m: type(m).__name__)
 def test_other_estimators_are_refused(machine):
-    # see bugs5, 9
+  
     with pytest.raises(TypeError, match=rf"^estimator={type(machine).__name__}\b.*SVC"):
         cross_validate(machine, X, SIGNS)
 
 
 def test_a_class_of_one_row_where_folds_do_not_mind():
-    agree(SVC(gamma=0.5, **EXACT), X, RARE, cv=KFold(3))  # see bugs5, 9
+    agree(SVC(gamma=0.5, **EXACT), X, RARE, cv=KFold(3))
 
 
 def test_probabilities_are_refused_by_name():
-    with pytest.raises((AttributeError, ValueError), match=r"SVC.*predict_proba"):  # see bugs5, 9
+    with pytest.raises((AttributeError, ValueError), match=r"^SVC.*predict_proba"):  # see bugs5, 15
         cross_validate(SVC(), X, SIGNS, scoring="neg_log_loss")
 
 
@@ -573,7 +572,7 @@ def test_what_is_found_can_be_set():
     found = cross_validate(SVC(**EXACT), X, SIGNS, gamma=GAMMA, C=C, cv=PAIRS)
     best = SVC(**EXACT).set_params(**found.best_params)
     assert cross_val_score(best, X, SIGNS, cv=PAIRS).mean() == pytest.approx(found.mean.max())
-    assert str(found).endswith(f"{3 * 2 * 4} fits in {found.seconds:.3g} s")
+    assert str(found).endswith(f"{2 * 2 * 4} fits in {found.seconds:.3g} s")
 
 
 @pytest.mark.parametrize(
@@ -591,12 +590,12 @@ def test_what_is_found_can_be_set():
 )
 def test_what_is_found_can_be_set_whatever_the_grid(machine, grid):
     found = cross_validate(machine, X, SIGNS, **grid)
-    best = clone(machine).set_params(**found.best_params)  # see bugs5, 6
+    best = clone(machine).set_params(**found.best_params)
     assert cross_val_score(best, X, SIGNS).mean() == pytest.approx(found.mean.max(), abs=0.03)
     assert "best" in str(found)
 
 
 def test_scores_that_do_not_exist_are_told():
     """R² of one row is none; scikit-learn gives NaN, which no machine can be chosen by."""
-    with pytest.raises(ValueError, match="scoring"):  # see bugs5, 7
+    with pytest.raises(ValueError, match="scoring"):
         cross_validate(SVR(gamma=0.5), X[:20], TARGETS[:20], cv="loo")

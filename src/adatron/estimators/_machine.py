@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, finite_vector
+from adatron._check import Array, choice, finite_vector
 from adatron._rows import is_sparse
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
 from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
@@ -22,6 +22,7 @@ from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
 from adatron.solution import Solution, Status
 
+CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
 NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
     "whose predict_proba is calibrated on rows that the machine has not seen."
@@ -105,7 +106,10 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         What was chosen is in ``path_``; ``gamma_``, ``sigma_`` and ``C_`` tell what the machine is trained with.
         """
         maker, starts = self, None
-        self.__dict__.pop("path_", None)
+        if hasattr(self, "criterion"):
+            choice("criterion", self.criterion, CRITERIA)
+        for name in ("path_", "gamma_", "sigma_", "C_"):
+            self.__dict__.pop(name, None)
         if settings.adapts:
             from adatron.selection.adapt import adapt
 

@@ -10,7 +10,8 @@ best c hardly depends on σ. Every point is a climb that goes on from its neighb
 * "cv", "loo": exact cross-validation (`cross_validate`).
 
 A machine of one class has no errors to count. Its width is the one that spreads kernel values most: the largest
-variance of K_ij over their mean (after Evangelista, Embrechts & Szymanski, 2007), which needs no climb at all.
+variance of K_ij, neither all alike (too wide) nor all nothing (too narrow), which needs no climb at all. (Evangelista,
+Embrechts & Szymanski, 2007, divide by the mean; in few dimensions that takes widths at which every row is alone.)
 
 Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
 """
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
-from adatron._check import Array, choice
+from adatron._check import Array
 from adatron.estimators._fit import Settings
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, gamma_of, has_width, sigma_of, width_of
@@ -43,7 +44,6 @@ from adatron.threads import effective_threads, one_blas_thread
 Index = NDArray[np.int64]
 Starts = list[tuple[Index | None, Array]] | None
 
-CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")
 EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
 RARE = 48  # rows of the rarest class that the map should have
@@ -54,18 +54,23 @@ TOL = 1e-2  # of climbs that are only looked at
 FOLDS = 5
 ONE_CLASS_WIDTHS = 40
 LONGEST = 0.5  # part of max_time
+ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
 
 def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
     """The path of an estimator that says "adapt", whose chosen point holds what to train with; and where to start."""
     if is_outlier_detector(estimator):
         return _one_class_path(settings, rows), None
-    criterion = choice("criterion", estimator.criterion, CRITERIA)
+    criterion = estimator.criterion
     if not hasattr(estimator, "loss") and criterion not in EXACT:
         raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
+    tree = getattr(estimator, "multiclass", "ovo") == "tree"
+    if tree:  # which classes it parts depends on the kernel: pairs stand for it
+        estimator = copy(estimator)
+        estimator.multiclass = "ovo"
     with one_blas_thread():
         search = _Search(estimator, settings, rows, criterion)
-        return search.run(), search.starts
+        return search.run(), None if tree else search.starts
 
 
 class _Search:
@@ -82,17 +87,15 @@ class _Search:
     def run(self) -> Path:
         """The path, with its chosen point."""
         few = self.stage(self.few())
-        if self.any_gamma and few.median == 0:
-            self.path.notes.append("All rows are alike: every distance is zero and any width will do; σ = 1 is taken.")
-            few.median = 1.0
         sigmas = few.median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 1) if self.any_gamma else None
+        if self.any_gamma and few.median == 0:
+            self.path.notes.append(ALIKE)
+            sigmas = np.ones(1)
         trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 1) if self.any_C else None
         stage, (sigma, trade) = few, self.best(few, sigmas, trades)
         if not self.out_of_time():
             stage = few if len(few) == self.rows.X.shape[0] else self.stage(MORE)
-            near = None if sigmas is None else sigma * (sigmas[1] / sigmas[0]) ** np.array([-0.5, 0.0, 0.5])
-            worth = None if trades is None else trade * (trades[1] / trades[0]) ** np.array([-0.5, 0.0, 0.5])
-            self.best(stage, near, worth)
+            self.best(stage, _around(sigma, sigmas), _around(trade, trades))
         if len(stage) == self.rows.X.shape[0]:
             self.starts = stage.starts(self.path.chosen)
         return self.path
@@ -126,8 +129,11 @@ class _Search:
         values = np.array([[point.value for point in line] for line in lines])
         i, j = np.unravel_index(_blurred(values).argmin(), values.shape)
         self.path.chosen = lines[i][j]
-        if not np.isfinite(values[i, j]):
-            self.path.notes.append(f"The {self.criterion} says nothing here: no machine exists, or none was judged.")
+        if not np.isfinite(values).any():
+            raise ValueError(
+                f"C={self.estimator.C} asks for a hard margin, and there is none at any width tried: rows that are "
+                "alike may have different labels. Pass a finite C, or C='adapt'."
+            )
         return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
 
 
@@ -151,6 +157,10 @@ class _Stage:
             self.median = _length(kernel, self.widths.median())
         else:
             self.matrix = plain_matrix(Gram(kernel, rows.X, dtype=np.float64, threads=self.threads))
+        if search.criterion == "loo" and is_classifier(search.estimator):
+            counts = np.unique(rows.y, return_counts=True)[1]
+            if counts.min() < 2:
+                raise ValueError("criterion='loo' needs two rows of every class, and one has 1: pass more rows.")
         if search.criterion not in EXACT:
             data = Ordered(search.estimator, settings, rows, self.order)
             self.learner = data.learner(self.order)
@@ -165,13 +175,14 @@ class _Stage:
         kernel, estimator, gamma = self.search.settings.kernel, self.search.estimator, np.nan
         if self.widths is not None:
             rows = self.search.rows
-            gamma = width_of(kernel.resolve(rows.X, rows.weight)) if sigma is None else gamma_of(kernel, sigma)
+            gamma = width_of(kernel.resolve(rows.X, rows.weight)) if sigma is None else gamma_of(kernel, float(sigma))
             sigma = sigma_of(kernel, gamma)
             self.widths.fill(self.matrix, gamma)
         Cs = None
         if trades is not None:
-            variance = float(self.matrix.diagonal.mean() - self.matrix.values.mean())
-            Cs = (trades / max(variance, 1e-12 * float(self.matrix.diagonal.max()), 1e-300)).tolist()
+            size = float(self.matrix.diagonal.mean())
+            variance = size - float(self.matrix.values.mean())
+            Cs = (trades / (variance if variance > 1e-9 * size else 1.0)).tolist()  # none: all rows are alike
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
@@ -200,14 +211,16 @@ class _Stage:
             last = list(reached)
             sizes = np.array([len(each.problem) for each in reached], dtype=np.float64)
             values = [self._judged(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]
-            alpha = sum(float(np.abs(each.beta).sum()) for each in reached)
+            value = float(sizes @ values / sizes.sum()) if np.isfinite(values).all() else np.inf
+            norm2 = float(np.mean([each.coef @ each.product + each.problem.ridge @ each.beta**2 for each in reached]))
+            by_bound = self.search.criterion == "bound"
             point = replace(
                 here,
                 C=here.C if C is None else float(C),
-                value=float(sizes @ values / sizes.sum()) if np.isfinite(values).all() else np.inf,
-                bound=alpha / sizes.sum(),
-                radius=1.0,
-                margin=float(1 / np.sqrt(alpha)) if alpha > 0 else np.inf,
+                value=value,
+                bound=value if by_bound else np.nan,
+                radius=_radius(reached[0], self.matrix) if by_bound else np.nan,
+                margin=float(1 / np.sqrt(norm2)) if norm2 > 0 else np.inf,
                 support=sum(int(np.count_nonzero(each.coef)) for each in reached),
                 iterations=sum(each.steps for each in reached),
                 seconds=perf_counter() - began,
@@ -237,8 +250,7 @@ class _Stage:
             if problem.use != "hinge":
                 raise ValueError("criterion='xi-alpha' is for the hinge: pass criterion='span', or loss='hinge'.")
             return xi_alpha(problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0)
-        squared_radius = float(matrix.diagonal.max() + problem.ridge.mean())
-        return float(np.abs(reached.beta).sum()) * squared_radius / len(problem)
+        return float(np.abs(reached.beta).sum()) * _radius(reached, matrix) ** 2 / len(problem)
 
     def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
         """The points of a line by exact cross-validation."""
@@ -246,7 +258,8 @@ class _Stage:
         machine = copy(self.search.estimator)
         if self.widths is not None:
             machine.gamma, machine.kernel = "scale", self.search.settings.kernel
-        machine.tol = max(machine.tol, TOL)
+        machine.tol, machine.max_time, machine.max_iter = max(machine.tol, TOL), None, -1
+        machine.solver = "auto"
         found = cross_validate(
             machine,
             self.rows.X,
@@ -254,16 +267,26 @@ class _Stage:
             sample_weight=self.rows.weight,
             gamma=None if self.widths is None else [here.gamma],
             C=Cs,
-            cv="loo" if self.search.criterion == "loo" else FOLDS,
+            cv="loo" if self.search.criterion == "loo" else self._folds(),
             scoring=None if is_classifier(machine) else "neg_mean_squared_error",
             n_jobs=self.search.settings.n_jobs,
         )
         losses = 1 - found.mean[0] if is_classifier(machine) else -found.mean[0]
+        losses = np.where(found.violation[0].max(axis=1) > 1, np.inf, losses)  # hard margins that do not exist
         seconds = (perf_counter() - began) / len(losses)
         return [
             replace(here, C=here.C if Cs is None else float(Cs[c]), value=float(loss), seconds=seconds)
             for c, loss in enumerate(losses)
         ]
+
+    def _folds(self) -> int:
+        """Five, or as many as the rarest class has rows."""
+        rows = len(self)
+        if is_classifier(self.search.estimator):
+            rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
+        if rows < 2:
+            raise ValueError(f"criterion='cv' needs two rows of every class, and one has {rows}: pass more rows.")
+        return min(FOLDS, rows)
 
     def starts(self, point: Point | None) -> Starts:
         """The coefficients of a point's machines, rows in their given order; None if they are of another problem."""
@@ -278,20 +301,31 @@ class _Stage:
         return starts
 
 
+def _radius(reached: Reached, matrix: Matrix) -> float:
+    """R of the rows as the kernel, with the problem's ridge, maps them: from the origin."""
+    return float(np.sqrt(matrix.diagonal.max() + reached.problem.ridge.mean()))
+
+
+def _around(center: float, grid: Array | None) -> Array | None:
+    """The same, and half a step to either side; a grid of one stays as it is."""
+    if grid is None or len(grid) == 1:
+        return grid
+    return np.asarray(center * (grid[1] / grid[0]) ** np.array([-0.5, 0.0, 0.5]))
+
+
 def _one_class_path(settings: Settings, rows: Any) -> Path:
     """The width that spreads kernel values most."""
-    path = Path("spread of kernel values")
+    path = Path("variance of kernel values")
     index = _sample(rows, MORE, np.random.default_rng(0), classes=False)
     widths = Widths(settings.kernel, rows.X if index is None else rows.X[index], dtype=np.float64)
     median = _length(settings.kernel, widths.median())
     if median == 0:
-        path.notes.append("All rows are alike: every distance is zero and any width will do; σ = 1 is taken.")
+        path.notes.append(ALIKE)
     for sigma in (median or 1.0) * np.geomspace(0.02, 5.0, ONE_CLASS_WIDTHS):
         began = perf_counter()
         gamma = gamma_of(settings.kernel, float(sigma))
         K = widths.fill(widths.blank(), gamma).values
-        off = K[~np.eye(len(K), dtype=bool)] if len(K) > 1 else np.ones(1)
-        value = -float(off.var() / (off.mean() + 1e-12))
+        value = -float(K[~np.eye(len(K), dtype=bool)].var()) if len(K) > 1 else 0.0
         path.points.append(Point(float(sigma), gamma, np.nan, value, seconds=perf_counter() - began, rows=len(widths)))
     path.chosen = path.points[int(np.argmin(path["value"]))]
     if median == 0:

@@ -25,19 +25,18 @@ from adatron.solvers._run import CERTAIN, meet_sums, spans
 Index = NDArray[np.int64]
 
 SLICE_SECONDS = 0.03
-WORKING_SIZE = 512
+WORKING_SIZES = 384, 768  # where few coefficients are free, and where many are
 FEW_BOUNDED = 0.3  # of the free: then coefficients stay where they are
 ROUNDING = 1e-9  # of a product, relative to the sizes that went into it
 IDLE = 4  # climbs without a smaller violation, before it is left as it is
-NO_LIMIT = 2**40
 
 # Many rows are climbed by those near the margin alone, whose part of the matrix is small enough to stay in cache.
 MANY = 2000
-FIRST_ROUNDS = 8  # over all rows, to see which are near
-NEIGHBOURS = 1.2  # rows for each that is free or violates
+NEIGHBOURS = 1.1  # rows for each that supports or violates
 MOST_FEW = 0.7  # of all rows
-MOSTLY = 0.5
+WORTHWHILE = 256  # free coefficients: fewer are soon done with
 FEW_GAP = 0.03  # part of the violation that a climb over few rows aims at
+MOSTLY = 0.5  # of the matrix is more than nothing
 
 
 @dataclass(frozen=True)
@@ -82,24 +81,26 @@ class Chain:
         self._weights = np.random.default_rng(m).normal(size=m)
         self._probe = matrix.product(self._weights) if probe is None else probe
         # of a matrix that is mostly nothing, no part is worth copying
-        self._many = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
+        self._worth = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
+        self._many = self._worth
         self._spare: NDArray[Any] | None = None
         self._few: Index | None = None
         self._part: Matrix | None = None
 
     def solve(self, problem: Problem, last: Reached | None = None) -> Reached:
         """From the last one's coefficients, if there is one, to this one's optimum."""
+        self._few = self._part = None
         beta, product = self._start(problem, last)
+        self._many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
         steps, idle, fallen = 0, 0, False
         violation = least = kkt_violation(problem, gradient(problem, product, beta), beta)
-        while violation > self.tol * CERTAIN and idle < IDLE:
-            if self._many and (steps or self._few is not None):
+        patience = IDLE if np.isfinite(problem.upper).all() or problem.ridge.any() else 1  # there may be no optimum
+        while violation > self.tol * CERTAIN and idle < patience:
+            if self._many:
                 self._gather(problem, beta, product)
-            few = self._few
-            climb = _Climb(self, problem, few, exact=fallen)
-            goal = self.tol if few is None else max(0.9 * self.tol, FEW_GAP * violation)
-            rounds = FIRST_ROUNDS if few is None and self._many and not idle else NO_LIMIT
-            end, beta, product = climb.run(beta, product, goal, rounds)
+            climb = _Climb(self, problem, exact=fallen)
+            goal = self.tol if self._few is None else max(0.9 * self.tol, FEW_GAP * violation)
+            end, beta, product = climb.run(beta, product, goal)
             steps += climb.steps
             if not self._holds(problem.fold(beta), product):
                 product = self.matrix.product(problem.fold(beta))
@@ -112,7 +113,7 @@ class Chain:
         return Reached(problem, beta, product, violation, steps)
 
     def _gather(self, problem: Problem, beta: Array, product: Array) -> None:
-        """See that the few rows have all that are free or violate, and some that come next; none, if that is most."""
+        """See that the few rows have all that support or violate, and some that come next; none, if that is most."""
         m = self.matrix.size
         slack = np.full(len(problem), np.inf)
         ascent = -gradient(problem, product, beta)
@@ -125,26 +126,28 @@ class Chain:
             slack = np.where(shrinks & here, np.minimum(slack, ascent - level), slack)
             slack[free] = -np.inf
         nearest = slack.reshape(-1, m).min(axis=0)
-        concerned = nearest < 0
+        wanted = nearest < 0
         if self._few is not None:
             inside = np.zeros(m, dtype=bool)
             inside[self._few] = True
-            if not (concerned & ~inside).any():
+            if not (wanted & ~inside).any():
                 return
-        wanted = int(NEIGHBOURS * np.count_nonzero(concerned)) + WORKING_SIZE
-        if wanted > MOST_FEW * m:
-            self._few = self._part = None
+            wanted |= inside
+        count = int(NEIGHBOURS * np.count_nonzero(wanted)) + WORKING_SIZES[0]
+        self._few = self._part = None
+        if count > MOST_FEW * m:
+            self._many = False
             return
-        near = np.argpartition(nearest, wanted)[:wanted]
-        self._few = np.sort(near).astype(np.int64)
-        values = self._room(len(self._few))
+        nearest[wanted] = -np.inf
+        self._few = np.sort(np.argpartition(nearest, count)[:count]).astype(np.int64)
+        values = self._room(count)
         self.matrix.core.compact(self._few, out=values)
         self._part = Matrix(values, self.matrix.diagonal[self._few])
 
     def _room(self, count: int) -> NDArray[Any]:
         """Memory for a part of the matrix, used again and again: what is touched first costs most."""
-        if self._spare is None or self._spare.size < count * count:
-            self._spare = np.empty(count * count, dtype=self.matrix.values.dtype)
+        if self._spare is None:
+            self._spare = np.empty(int(MOST_FEW * self.matrix.size + 1) ** 2, dtype=self.matrix.values.dtype)
         return self._spare[: count * count].reshape(count, count)
 
     def _start(self, problem: Problem, last: Reached | None) -> tuple[Array, Array]:
@@ -153,7 +156,6 @@ class Chain:
             return beta, self.matrix.product(problem.fold(beta))
         if problem.totals.any() or ((last.beta > problem.upper) | (last.beta < problem.lower)).any():
             beta = _moved(problem, last.beta)
-            self._few = self._part = None
             return beta, last.product + self.matrix.product(problem.fold(beta) - last.coef)
         scale = _scale(problem, last)
         beta = np.clip(scale * last.beta, problem.lower, problem.upper)
@@ -172,14 +174,14 @@ class Chain:
 class _Climb:
     """One climb, over all rows or over few, whose part of the matrix is then copied together."""
 
-    def __init__(self, chain: Chain, problem: Problem, few: Index | None, *, exact: bool) -> None:
-        self.chain, self.problem, self.few = chain, problem, few
+    def __init__(self, chain: Chain, problem: Problem, *, exact: bool) -> None:
+        self.chain, self.problem, self.few = chain, problem, chain._few
         self.steps = 0
         self.matrix = chain.matrix if chain._part is None else chain._part
         if exact and self.matrix.values.dtype == np.float32:
             self.matrix = Matrix(self.matrix.values.astype(np.float64), self.matrix.diagonal)
 
-    def run(self, beta: Array, product: Array, goal: float, rounds: int) -> tuple[Any, Array, Array]:
+    def run(self, beta: Array, product: Array, goal: float) -> tuple[Any, Array, Array]:
         """Where the climb ends: how, coefficients, product."""
         problem, few = self.problem, self.few
         data = spans(problem)
@@ -194,11 +196,11 @@ class _Climb:
             **data,
             beta=np.ascontiguousarray(beta[here]),
             product=product if few is None else np.ascontiguousarray(product[few]),
-            working_size=WORKING_SIZE,
+            working_size=WORKING_SIZES[self.chain._worth and _free(problem, beta) > WORTHWHILE],
         )
         end = _core.Climbed.on_the_way
-        while end == _core.Climbed.on_the_way and engine.rounds < rounds:
-            end = engine.climb(goal=goal, seconds=SLICE_SECONDS, rounds=rounds - engine.rounds)
+        while end == _core.Climbed.on_the_way:
+            end = engine.climb(goal=goal, seconds=SLICE_SECONDS)
             self.chain.pulse()
         self.steps = engine.steps
         inside = np.ascontiguousarray(beta[here])
@@ -227,10 +229,14 @@ def _moved(problem: Problem, beta: Array) -> Array:
     return meet_sums(problem, beta)  # rounding
 
 
+def _free(problem: Problem, beta: Array) -> int:
+    return int(np.count_nonzero((beta > problem.lower) & (beta < problem.upper)))
+
+
 def _scale(problem: Problem, last: Reached) -> float:
     """The multiple of the last coefficients with the lowest objective, as far as the box goes."""
     beta = last.beta
-    free = np.count_nonzero((beta > last.problem.lower) & (beta < last.problem.upper))
+    free = _free(last.problem, beta)
     bounded = np.count_nonzero(beta) - free
     curvature = float(last.coef @ last.product + (problem.ridge * beta * beta).sum())
     slope = -float(problem.linear @ beta)

@@ -191,8 +191,10 @@ def _numbers(side: Any, m: int) -> Index:
     index = np.asarray(side)
     if index.dtype == bool:
         index = np.flatnonzero(index)
-    if index.ndim != 1 or not index.size or index.min() < 0 or index.max() >= m:
-        raise ValueError(f"cv has a pair with row numbers {index}: pass numbers from 0 to {m - 1}.")
+    if index.ndim != 1 or not index.size:
+        raise ValueError(f"cv has a pair with a side of shape {index.shape}: pass vectors of row numbers.")
+    if (wrong := index[(index < 0) | (index >= m)]).size:
+        raise ValueError(f"cv has a pair with row {wrong[0]}: pass numbers from 0 to {m - 1}.")
     return index.astype(np.int64)
 
 
@@ -392,7 +394,8 @@ class _Job:
             predicted = learner.predict(values)
             if is_classifier(self.estimator):
                 return float(np.mean(predicted == truth))
-        known = _Known(self.estimator, learner, values)
+        named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
+        known = named(self.estimator, learner, values)
         X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
         if self.scoring is None:
             from sklearn.metrics import r2_score

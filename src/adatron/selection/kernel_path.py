@@ -72,8 +72,8 @@ def kernel_path(
 
     ``C`` is infinite for the papers' hard margin, for which the bound holds; with a finite C and
     ``loss="squared_hinge"`` it is that of the kernel K + I/2C. ``radius="unit"`` takes R² = max K_ii, which is 1 here
-    (with the squared hinge 1 + 1/2C), "ball" that of the smallest ball, each from the last one's centre. ``held_out``, a
-    pair of other rows and their labels, adds their error to the path.
+    (with the squared hinge 1 + 1/2C), "ball" that of the smallest ball, each from the last one's centre. ``held_out``,
+    a pair of other rows and their labels, adds their error to the path.
     """
     X = matrix("X", X, keep_float32=True)
     signs = finite_vector("y", y, length=X.shape[0])

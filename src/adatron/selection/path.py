@@ -20,8 +20,9 @@ FORMATS = {"support": "d", "iterations": "d", "rows": "d", "seconds": ".4f"}
 class Point:
     """One kernel and one C. What a criterion does not look at is NaN.
 
-    ``value`` is the criterion's, the less the better; ``bound`` is R²/(mγ²) with the margin γ = ``margin`` and R =
-    ``radius``; ``error`` that on held-out rows, where some were given; ``rows`` how many it was judged on.
+    ``value`` is the criterion's, the less the better; ``margin`` is γ = 1/‖w‖ (of many machines, from the mean of
+    ‖w‖²); ``bound`` is R²/(mγ²) with R = ``radius``; ``error`` that on held-out rows, where some were given; ``rows``
+    how many it was judged on.
     """
 
     sigma: float
@@ -87,10 +88,11 @@ class Path:
             cells = [format(getattr(point, name), ">10" + FORMATS.get(name, ".4g")) for name in known]
             lines.append(("> " if point is self.chosen else "  ") + " ".join(cells))
         if self.chosen is not None:
-            lines.append(
-                f"chosen by {self.criterion}: σ = {self.chosen.sigma:.6g} (gamma = {self.chosen.gamma:.6g}), "
-                f"C = {self.chosen.C:.6g}; {len(self)} points, {self.seconds:.3g} s"
-            )
+            here = self.chosen
+            width = f"σ = {here.sigma:.6g} (gamma = {here.gamma:.6g})" if isfinite(here.sigma) else ""
+            price = "" if np.isnan(here.C) else f"C = {here.C:.6g}"
+            found = ", ".join(part for part in (width, price) if part)
+            lines.append(f"chosen by {self.criterion}: {found}; {len(self)} points, {self.seconds:.3g} s")
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
