@@ -20,7 +20,7 @@ STUB   := src/adatron/_core.pyi
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make demo    train two machines, print their certificates, draw one: out/demo.png'
+	@echo 'make demo    a machine that tunes itself, its certificate and its path: out/path.png, out/demo.png'
 	@echo 'make test    the tests and the examples in the docstrings; ARGS="-k kernels" picks some'
 	@echo 'make lint    ruff, mypy and clang-format; make format puts the layout right'
 	@echo "make stub    write the native module's type stub from what is built"
@@ -54,6 +54,7 @@ stub: $(DONE)/built
 bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks $(ARGS)
 	@$(IN)/python -m benchmarks.multiclass $(filter --quick,$(ARGS))
+	@$(IN)/python -m benchmarks.selection $(filter --quick,$(ARGS))
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,7 +4,8 @@
   (10 x 10, 5 folds) over its own SVC and over scikit-learn-intelex, and of `cross_validate` on the same grid;
 * **cost**: a fit that adapts σ, or σ and C, against a single fit at what it chose;
 * **folds**: a 10 x 10 grid in 5 folds on 5,000 rows of covtype against one fit of scikit-learn-intelex in float32;
-* **regression**: R² of SVR by criterion.
+* **paths**: the papers' experiments with the kernel path, and their picture;
+* **regression**: R² of SVR that adapts, against a grid.
 
 Features are standardised with the training rows' mean and deviation. All figures go to benchmarks/results.
 """
@@ -26,8 +27,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from adatron import SVC, SVR
-from adatron.datasets import find
-from adatron.selection import cross_validate
+from adatron.datasets import find, load
+from adatron.plots import save_paths
+from adatron.selection import cross_validate, kernel_path
+from adatron.solvers import Adatron
 from benchmarks.datasets import covtype
 
 Data = tuple[np.ndarray, np.ndarray]
@@ -41,7 +44,7 @@ TEST_ROWS = 3000
 def pair(name: str, positive: Any = None) -> Callable[[], Data]:
     """A stored set of two classes, or one class against the rest."""
 
-    def load() -> Data:
+    def loaded() -> Data:
         data = find(name)
         if "X_train" in data.files:
             X, y = data["X_train"], data["y_train"]
@@ -51,7 +54,7 @@ def pair(name: str, positive: Any = None) -> Callable[[], Data]:
         X, y = np.asarray(X, dtype=np.float64).reshape(len(y), -1)[known], y[known]
         return X, np.where(y == positive, 1, -1) if positive is not None else np.where(y > 0, 1, -1)
 
-    return load
+    return loaded
 
 
 def a9a() -> Data:
@@ -95,12 +98,12 @@ SETS: dict[str, Callable[[], Data]] = {
 def stored_regression(name: str) -> Callable[[], Data]:
     """A stored set with real targets, standardised; categories are left out."""
 
-    def load() -> Data:
+    def loaded() -> Data:
         data = find(name)
         y = np.asarray(data["y"], dtype=np.float64)
         return np.asarray(data["X"], dtype=np.float64), (y - y.mean()) / y.std()
 
-    return load
+    return loaded
 
 
 def diabetes() -> Data:
@@ -151,10 +154,10 @@ def peers() -> dict[str, Any]:
 def study(rows: int, seeds: int, with_peers: bool) -> list[dict[str, Any]]:
     """A record a set and split."""
     records = []
-    for name, load in SETS.items():
+    for name, source in SETS.items():
         for seed in range(seeds):
             try:
-                data = split(load(), rows, seed)
+                data = split(source(), rows, seed)
             except FileNotFoundError as missing:
                 print(f"{name}: {missing}")
                 break
@@ -226,9 +229,9 @@ def _by_set(records: list[dict[str, Any]], name: str) -> dict[str, float]:
 def cost(rows: int, repeats: int = 3) -> dict[str, Any]:
     """Seconds of a fit that adapts, over those of a single one at what it chose: the least of some."""
     out: dict[str, Any] = {}
-    for name, load in SETS.items():
+    for name, source in SETS.items():
         try:
-            X, y, *_ = split(load(), rows, 0)
+            X, y, *_ = split(source(), rows, 0)
         except FileNotFoundError:
             continue
         chosen = SVC(gamma="adapt", C="adapt").fit(X, y)
@@ -283,9 +286,9 @@ def folds(rows: int = 5000, check: int = 6) -> dict[str, Any]:
 def regression(rows: int) -> list[dict[str, Any]]:
     """R² on test rows: SVR that adapts, that has gone through a grid, and as it comes."""
     records = []
-    for name, load in REGRESSIONS.items():
+    for name, source in REGRESSIONS.items():
         try:
-            data = split(load(), rows, 0)
+            data = split(source(), rows, 0)
         except FileNotFoundError as missing:
             print(f"{name}: {missing}")
             continue
@@ -310,14 +313,63 @@ def regressed(data: Split) -> dict[str, Any]:
     return out
 
 
+def paths(picture: Path | None) -> dict[str, Any]:
+    """The papers' experiments: bound and test error as σ grows, and epochs of the path against those of single fits."""
+    found: dict[str, Any] = {}
+    sonar = load("sonar")
+    train, test = (sonar.X_train, sonar.y_train), (sonar.X_test, sonar.y_test)
+    found["sonar"] = kernel_path(*train, sigma=(0.1, 2.0), step=0.1, held_out=test, until_turned=False)
+    X, y = pair("wbc")()
+    half = np.random.default_rng(0).permutation(len(y)) < 0.7 * len(y)
+    found["Wisconsin breast cancer"] = kernel_path(
+        X[half], y[half], sigma=(0.5, 12.0), step=0.5, held_out=(X[~half], y[~half]), until_turned=False
+    )
+    usps = load("usps")
+    for digit in (0, 3):
+        train, test = (
+            (part.astype(np.float64), np.where(digits == digit, 1.0, -1.0))
+            for part, digits in ((usps.X_train, usps.y_train), (usps.X_test, usps.y_test))
+        )
+        found[f"USPS, {digit} against the rest"] = kernel_path(
+            *train, sigma=(1.5, 14.0), factor=1.2, held_out=test, until_turned=False, refine=False
+        )
+    out: dict[str, Any] = {}
+    for name, path in found.items():
+        least = min(point.error for point in path)
+        there = [point.sigma for point in path if point.error == least]
+        out[name] = {
+            "bound least at": path.best.sigma,
+            "error there": path.best.error,
+            "least error": least,
+            "least error at": [min(there), max(there)],
+            "seconds": path.seconds,
+        }
+        print(name, out[name], flush=True)
+    out["epochs"] = epochs(sonar)
+    print(out["epochs"])
+    if picture is not None:
+        save_paths(found, picture)
+    return out
+
+
+def epochs(sonar: Any) -> dict[str, Any]:
+    """Of the Kernel-Adatron on sonar from σ = 0.1 by 0.1, to 1 and 2, and of single fits there; beside the paper's."""
+    climb = {"solver": Adatron(initial=1.0), "tol": 0.1, "until_turned": False, "refine": False}
+    along = kernel_path(sonar.X_train, sonar.y_train, sigma=(0.1, 2.0), step=0.1, **climb)
+    total = np.cumsum(along["iterations"]).astype(int)
+    single = [kernel_path(sonar.X_train, sonar.y_train, sigma=[s], **climb).iterations for s in (1.0, 2.0)]
+    return {"path": [int(total[9]), int(total[19])], "single": single, "paper": [[186, 4895], [110, 2624]]}
+
+
 def main(words: list[str] | None = None) -> None:
     """Run all parts, or those named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=__doc__)
-    parser.add_argument("parts", nargs="*", help="study, cost, folds, regression; all unless named")
+    parser.add_argument("parts", nargs="*", help="study, cost, folds, paths, regression; all unless named")
+    parser.add_argument("--picture", type=Path, help="where the papers' paths are drawn")
     parser.add_argument("--quick", action="store_true", help="few rows, no peers, nothing saved")
     parser.add_argument("--rows", type=int, default=1000, help="of the study")
     options = parser.parse_args(words)
-    parts = options.parts or ["study", "cost", "folds", "regression"]
+    parts = options.parts or ["study", "cost", "folds", "paths", "regression"]
     quick = options.quick
     out: dict[str, Any] = {}
     if "study" in parts:
@@ -328,6 +380,8 @@ def main(words: list[str] | None = None) -> None:
         out["cost"] = cost(150 if quick else 10_000, 1 if quick else 3)
     if "folds" in parts:
         out["folds"] = folds(400 if quick else 5000, 1 if quick else 6)
+    if "paths" in parts and not quick:
+        out["paths"] = paths(options.picture)
     if "regression" in parts:
         out["regression"] = regression(120 if quick else 1000)
     if not quick:

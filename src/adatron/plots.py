@@ -215,8 +215,10 @@ def save_paths(panels: Mapping[str, Any], to: Path) -> None:
     _require_matplotlib()
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4 * len(panels), 4.4), layout="constrained")
-    for ax, (title, each) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
+    across = len(panels) if len(panels) < 4 else -(-len(panels) // 2)
+    down = -(-len(panels) // across)
+    figure = Figure(figsize=(6.4 * across, 4.4 * down), layout="constrained")
+    for ax, (title, each) in zip(np.ravel(figure.subplots(down, across)), panels.items(), strict=False):
         path(each, ax)
         ax.set_title(title, loc="left", fontsize=11)
     to.parent.mkdir(parents=True, exist_ok=True)

@@ -24,7 +24,7 @@ from adatron._check import Array, choice, finite_vector, real
 from adatron._rows import matrix
 from adatron.estimators._fit import SMALL
 from adatron.gram import Gram, expansion
-from adatron.kernels import Gaussian, Kernel, Precomputed, gamma_of, of_width
+from adatron.kernels import Gaussian, Kernel, Precomputed, gamma_of, has_width, of_width
 from adatron.problems import Bias, Problem, hinge, squared_hinge
 from adatron.selection.bounds import margin_bound
 from adatron.selection.bounds import radius as ball_of
@@ -75,6 +75,10 @@ def kernel_path(
     (with the squared hinge 1 + 1/2C), "ball" that of the smallest ball, each from the last one's centre. ``held_out``,
     a pair of other rows and their labels, adds their error to the path.
     """
+    if kernel is not None and not has_width(kernel):
+        raise ValueError(f"kernel={kernel!r} is no kernel with a width: pass an object such as Gaussian(sigma=1.0).")
+    if choice("bias", bias, ("exact", "none", "augmented")) == "augmented":
+        raise ValueError("bias='augmented' is not for a path: pass 'exact' or 'none'.")
     X = matrix("X", X, keep_float32=True)
     signs = finite_vector("y", y, length=X.shape[0])
     climber = _Climber(X, signs, kernel or Gaussian(sigma=1.0), C, loss, bias, radius, solver, tol, held_out, n_jobs)
@@ -86,6 +90,8 @@ def _sigmas(sigma: Any, step: float | None, factor: float, median: float) -> Arr
     """The widths to go through."""
     ends = (RANGE[0] * median, RANGE[1] * median) if sigma is None else sigma
     listed = np.array([real("sigma", s, above=0) for s in np.atleast_1d(np.asarray(ends, dtype=object))])
+    if not len(listed):
+        raise ValueError("sigma=[] is empty: pass (first, last), or a rising list.")
     if (np.diff(listed) <= 0).any():
         raise ValueError(f"sigma={sigma!r} does not rise: pass (first, last) with first < last, or a rising list.")
     if len(listed) != 2:
@@ -121,7 +127,7 @@ class _Climber:
         self.ball = choice("radius", radius, RADII) == "ball"
         self.solver = make_solver("solver", solver)
         if not self.solver.accepts.warm_start:
-            raise ValueError(f"solver={self.solver.name!r} cannot start from given coefficients: pass another.")
+            raise ValueError(f"solver={self.solver.name!r} cannot start from given coefficients: pass 'decomposition'.")
         self.threads = effective_threads(n_jobs)
         self.dtype = np.dtype(np.float64 if X.shape[0] <= SMALL or tol < 1e-5 else np.float32)
         self.widths = Widths(kernel, X, dtype=self.dtype, threads=self.threads, ordered=False)
@@ -154,8 +160,10 @@ class _Climber:
             for beside in (least - 1, least + 1):
                 if 0 <= beside < len(ordered):
                     self.visit(sqrt(ordered[least].sigma * ordered[beside].sigma))
-        if self.path.points:
-            self.path.chosen = min(self.path.points, key=lambda point: point.bound)
+        self.path.chosen = min(self.path.points, key=lambda point: point.bound)
+        widths = self.path["sigma"]
+        if len(widths) > 1 and self.path.chosen.sigma in (widths.min(), widths.max()):
+            self.path.notes.append("The least bound is at the end of the path: pass a wider range of sigma.")
         return self.path
 
     def visit(self, sigma: float) -> Point | None:
@@ -216,6 +224,10 @@ def _error_of(held_out: Any, kernel: Kernel, X: Any, threads: int) -> Callable[[
         raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
     points = matrix("held_out", held_out[0], keep_float32=True)
     labels: NDArray[Any] = finite_vector("held_out", held_out[1], length=points.shape[0])
+    if points.shape[1] != X.shape[1]:
+        raise ValueError(f"held_out has {points.shape[1]} features: pass rows with {X.shape[1]}, as X has.")
+    if (wrong := np.abs(labels) != 1).any():
+        raise ValueError(f"held_out has the label {labels[wrong][0]:g}: pass -1 or +1.")
 
     def error(gamma: float, coef: Array, bias: float) -> float:
         some = np.flatnonzero(coef)
