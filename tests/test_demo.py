@@ -104,8 +104,10 @@ def test_only_two_features_can_be_drawn(moons, axes):
 
 
 def test_readme_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    exec(example, {})
-    score, gap = map(float, capsys.readouterr().out.split())
+    examples = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    exec("\n".join(examples), {})
+    score, gap, sigma, C = map(float, capsys.readouterr().out.split()[:4])
+    assert sigma > 0
+    assert C > 0
     assert score > 0.95
     assert 0 <= gap < 1e-3

@@ -74,7 +74,6 @@ CLASSIFIERS = {
     "a tree": (SVC(multiclass="tree"), NAMES),
     "balanced, many classes": (SVC(class_weight="balanced", loss="squared_hinge"), CLASSES),
 }
-THREE = ["two classes", "three classes", "targets"]
 REGRESSORS = {"SVR": SVR(), "no slack": SVR(epsilon=0.0), "SVR, no bias": SVR(bias="none"), "NuSVR": NuSVR(nu=0.37)}
 
 
@@ -96,24 +95,33 @@ def test_nu_classification(y, nu):
     agree(NuSVC(nu=nu, **EXACT), X, y, gamma=GAMMA, cv=3)
 
 
-@pytest.mark.parametrize("kernel", ["laplacian", "exponential"])
-@pytest.mark.parametrize(("machine", "y"), [(SVC(), SIGNS), (SVC(), NAMES), (SVR(), TARGETS)], ids=THREE)
+@pytest.mark.parametrize(
+    ("kernel", "machine", "y"),
+    [("laplacian", SVC(), SIGNS), ("exponential", SVC(), NAMES), ("laplacian", SVR(), TARGETS)],
+    ids=["laplacian, two classes", "exponential, three", "laplacian, targets"],
+)
 def test_other_kernels_with_a_width(kernel, machine, y):
     machine = clone(machine).set_params(kernel=kernel, **EXACT)
     agree(machine, X, y, gamma=GAMMA, C=C, cv=3, close=1e-5 if isinstance(machine, SVR) else 1e-12)
 
 
+LINEAR = {"kernel": "linear"}
+POLYNOMIAL = {"kernel": "poly", "coef0": 1.0, "degree": 2}
+
+
 @pytest.mark.parametrize(
-    ("kernel", "rows"),
+    ("kernel", "rows", "machine", "y"),
     [
-        ({"kernel": "linear"}, X),
-        ({"kernel": "poly", "gamma": 0.3, "coef0": 1.0, "degree": 2}, X),
-        ({"kernel": "poly", "gamma": "scale", "coef0": 1.0, "degree": 2}, X),
-        ({"kernel": "precomputed"}, K),
+        (LINEAR, X, SVC(), SIGNS),
+        (LINEAR, X, SVR(), TARGETS),
+        (POLYNOMIAL | {"gamma": 0.3}, X, SVC(), NAMES),
+        (POLYNOMIAL | {"gamma": 0.3}, X, SVR(), TARGETS),
+        (POLYNOMIAL | {"gamma": "scale"}, X, SVC(), SIGNS),
+        ({"kernel": "precomputed"}, K, SVC(), NAMES),
+        ({"kernel": "precomputed"}, K, SVR(), TARGETS),
     ],
-    ids=lambda given: " ".join(map(str, given.values())) if isinstance(given, dict) else "",
+    ids=lambda given: given["kernel"] if isinstance(given, dict) else "",
 )
-@pytest.mark.parametrize(("machine", "y"), [(SVC(), SIGNS), (SVC(), NAMES), (SVR(), TARGETS)], ids=THREE)
 def test_kernels_without_a_width(kernel, rows, machine, y):
     machine = clone(machine).set_params(**kernel, **EXACT)
     agree(machine, rows, y, C=C, cv=3, close=1e-5 if isinstance(machine, SVR) else 1e-12)
@@ -128,7 +136,7 @@ def test_each_fold_has_a_scale_of_its_own(kernel, gamma):
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 def test_sparse_rows(kernel):
-    grid = {"C": C, "cv": 3} | ({} if kernel == "linear" else {"gamma": GAMMA})
+    grid = {"C": C, "cv": 3} | ({} if kernel == "linear" else {"gamma": (0.6,)})
     agree(SVC(kernel=kernel, **EXACT), sparse.csr_array(X), NAMES, **grid)
     agree(SVC(kernel=kernel, **EXACT), sparse.csc_matrix(X), SIGNS, **grid)
 
@@ -208,7 +216,7 @@ THIRDS = np.arange(ROWS) % 3
         PAIRS,
         [(train.tolist(), test.tolist()) for train, test in PAIRS],
         [(np.arange(0, 90, 2), np.arange(0, 90, 5))],  # neither all rows nor apart
-        list(ShuffleSplit(12, train_size=12, test_size=1, random_state=0).split(X)),
+        list(ShuffleSplit(8, train_size=12, test_size=1, random_state=0).split(X)),
         BOOTSTRAP,
         [(k != THIRDS, k == THIRDS) for k in range(3)],
     ],
@@ -385,11 +393,19 @@ def test_leave_one_out_of_targets(monkeypatch):
     assert counted.climbs <= sum(support) + len(price)
 
 
-@pytest.mark.parametrize("machine", [SVC(class_weight="balanced"), SVC(multiclass="ovr"), NuSVC(nu=0.23)], ids=str)
-def test_leave_one_out_of_many_classes(machine):
+@pytest.mark.parametrize(
+    ("machine", "y"),
+    [(SVC(C=0.5, class_weight="balanced"), SIGNS), (NuSVC(nu=0.23), CLASSES)],
+    ids=["balanced", "NuSVC"],
+)
+def test_leave_one_out_felt_by_the_others(machine, y):
     """Where a row has a say in the others' weights, its absence is felt even if it supports nothing."""
-    machine = clone(machine).set_params(gamma=0.5, **EXACT)
-    agree(machine, WIDE, CLASSES[:LONE], cv=LeaveOneOut())
+    machine = clone(machine).set_params(gamma=0.2, **EXACT)
+
+    def value(machine, X, y):
+        return float(np.ravel(machine.decision_function(X))[0])
+
+    agree(machine, WIDE, y[:LONE], cv=LeaveOneOut(), scoring=value, close=1e-4)
 
 
 def test_leave_one_out_at_scale():
@@ -485,22 +501,22 @@ def test_probabilities_are_refused_by_name():
 
 
 def interrupted(monkeypatch, interrupt, jobs):
-    """Seconds, climbs and climbs still to be expected, of a cross-validation that is interrupted at its sixth climb."""
+    """Climbs, of 300, of a cross-validation that is interrupted at its sixth, from where on each takes 20 ms more."""
     solve, climbs = chain.Chain.solve, []
 
-    def short_lived(self, problem, last=None):
+    def slow(self, problem, last=None):
         climbs.append(None)
         if len(climbs) == 6:
             interrupt()
+        time.sleep(0.02 * (len(climbs) > 5))
         return solve(self, problem, last)
 
-    monkeypatch.setattr(chain.Chain, "solve", short_lived)
-    threads, began = threading.active_count(), time.perf_counter()
+    monkeypatch.setattr(chain.Chain, "solve", slow)
+    threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         cross_validate(SVC(), X, SIGNS, gamma=np.geomspace(0.01, 10, 20), C=(0.1, 1.0, 10.0), n_jobs=jobs)
-    seconds = time.perf_counter() - began
     assert threading.active_count() == threads
-    return seconds, len(climbs)
+    return len(climbs)
 
 
 def raised():
@@ -509,16 +525,12 @@ def raised():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_in_a_climb_goes_on_its_way(monkeypatch, jobs):
-    seconds, climbs = interrupted(monkeypatch, raised, jobs)
-    assert seconds < 5
-    assert climbs >= 6
+    assert 6 <= interrupted(monkeypatch, raised, jobs) < 150  # see bugs5, 28
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_ends_all_threads(monkeypatch, jobs):
-    seconds, climbs = interrupted(monkeypatch, lambda: (signal.raise_signal(signal.SIGINT), time.sleep(0.3)), jobs)
-    assert seconds < 5
-    assert climbs < 290  # of 300: the others have not been waited for
+    assert 6 <= interrupted(monkeypatch, lambda: signal.raise_signal(signal.SIGINT), jobs) < 150
 
 
 def test_a_complaint_from_a_thread_is_heard():

@@ -13,6 +13,9 @@ A machine of one class has no errors to count. Its width is the one that spreads
 variance of K_ij, neither all alike (too wide) nor all nothing (too narrow), which needs no climb at all. (Evangelista,
 Embrechts & Szymanski, 2007, divide by the mean; in few dimensions that takes widths at which every row is alone.)
 
+Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
+criteria are noisy, and a smooth valley is safer than a deep hole.
+
 Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
 """
 
@@ -52,6 +55,7 @@ SIGMAS = (0.35, 4.2)  # times the median distance
 TRADES = (0.3, 200.0)  # values of c
 TOL = 1e-2  # of climbs that are only looked at
 FOLDS = 5
+CAUTION = 0.002  # deviations of a single row's error that e times the C has to gain
 ONE_CLASS_WIDTHS = 40
 LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
@@ -127,7 +131,8 @@ class _Search:
             if self.out_of_time():
                 break
         values = np.array([[point.value for point in line] for line in lines])
-        i, j = np.unravel_index(_blurred(values).argmin(), values.shape)
+        worth = _blurred(values) + self.caution(values, trades)
+        i, j = np.unravel_index(worth.argmin(), values.shape)
         self.path.chosen = lines[i][j]
         if not np.isfinite(values).any():
             raise ValueError(
@@ -135,6 +140,14 @@ class _Search:
                 "alike may have different labels. Pass a finite C, or C='adapt'."
             )
         return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
+
+    def caution(self, values: Array, trades: Array | None) -> Array:
+        """What a larger C has to be better by, in proportion to the least value's own spread, where it is an error."""
+        known = values[np.isfinite(values)]
+        if trades is None or self.criterion == "bound" or not is_classifier(self.estimator) or not known.size:
+            return np.zeros(1)
+        share = float(np.clip(known.min(), 0.02, 0.5))
+        return np.asarray(CAUTION * np.sqrt(share * (1 - share)) * np.log(trades / trades[0]))
 
 
 class _Stage:
@@ -164,6 +177,7 @@ class _Stage:
         if search.criterion not in EXACT:
             data = Ordered(search.estimator, settings, rows, self.order)
             self.learner = data.learner(self.order)
+            self._last: list[Reached | None] = [None] * len(self.learner.pieces)
         self._known: dict[str, Point] = {}
         self._reached: dict[int, list[Reached]] = {}  # of a point, by its identity
 
@@ -202,12 +216,17 @@ class _Stage:
             chains.append(Chain(part, tol=TOL))
         line: list[Point] = []
         last: list[Reached | None] = [None] * len(chains)
+        if Cs is None:  # from the last width's coefficients, as the papers do
+            last = [chain.carried(before) for chain, before in zip(chains, self._last, strict=True)]
         for C in [None] if Cs is None else Cs:
             began = perf_counter()
+            problems = [each.problem for each in self._last if each is not None] if C is None else []
+            if not problems:
+                problems = [self._judgeable(piece.problem(C)) for piece in self.learner.pieces]
             reached = [
-                chain.solve(self._judgeable(piece.problem(C)), before)
-                for chain, piece, before in zip(chains, self.learner.pieces, last, strict=True)
+                chain.solve(problem, before) for chain, problem, before in zip(chains, problems, last, strict=True)
             ]
+            self._last = list(reached)
             last = list(reached)
             sizes = np.array([len(each.problem) for each in reached], dtype=np.float64)
             values = [self._judged(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]

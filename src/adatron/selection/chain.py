@@ -9,7 +9,7 @@ certificate does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,10 @@ class Chain:
             idle = 0 if violation < 0.9 * least else idle + 1
             least = min(least, violation)
         return Reached(problem, beta, product, violation, steps)
+
+    def carried(self, last: Reached | None) -> Reached | None:
+        """What another matrix's climb has reached, as a start on this one."""
+        return None if last is None else replace(last, product=self.matrix.product(last.coef))
 
     def _gather(self, problem: Problem, beta: Array, product: Array) -> None:
         """See that the few rows have all that support or violate, and some that come next; none, if that is most."""

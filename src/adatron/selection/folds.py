@@ -316,8 +316,9 @@ class _Job:
         with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(work) for _ in range(workers)]
             try:
-                while wait(futures, timeout=0.05).not_done:
-                    pass
+                while (left := wait(futures, timeout=0.05)).not_done:
+                    if any(future.exception() for future in left.done):
+                        break
             finally:
                 self.cancelled.set()  # Ctrl-C: the others end at their next breath
             for future in futures:
