@@ -1,7 +1,8 @@
 """Choosing σ and C, beside a grid search: ``python -m benchmarks.selection``.
 
-* **study**: on splits that nothing was tuned on, test errors and times of `SVC(gamma="adapt", C="adapt")` by every criterion, of scikit-learn's GridSearchCV
-  (10 x 10, 5 folds) over its own SVC and over scikit-learn-intelex, and of `cross_validate` on the same grid;
+* **study**: test errors and times, on splits that nothing was tuned on, of `SVC(gamma="adapt", C="adapt")` by every
+  criterion, of scikit-learn's GridSearchCV (10 x 10, 5 folds) over its own SVC and over scikit-learn-intelex, and of
+  `cross_validate` on the same grid;
 * **cost**: a fit that adapts σ, or σ and C, against a single fit at what it chose;
 * **folds**: a 10 x 10 grid in 5 folds on 5,000 rows of covtype against one fit of scikit-learn-intelex in float32;
 * **paths**: the papers' experiments with the kernel path, and their picture;

@@ -119,7 +119,7 @@ def test_the_values_are_those_of_cross_validation():
         SVR(C="adapt", kernel="linear"),
         SVR(**BOTH, kernel="laplacian", bias="none"),
         NuSVR(gamma="adapt"),
-        NuSVR(**BOTH, nu=0.3),
+        NuSVR(C="adapt", nu=0.3),
     ],
     ids=str,
 )
@@ -136,7 +136,7 @@ def test_regression_by_leaving_one_out():
 
 @pytest.mark.parametrize("criterion", ["cv", "loo"])
 def test_nu_classification(criterion):
-    rows = slice(None) if criterion == "cv" else slice(50)
+    rows = slice(None) if criterion == "cv" else slice(30)
     machine = check(NuSVC(gamma="adapt", nu=0.3, criterion=criterion), X[rows], Y[rows])
     assert machine.score(Z, NEW) > 0.8
     assert not hasattr(machine, "C_")
@@ -249,7 +249,7 @@ def test_weights(criterion):
 
 
 def test_weights_of_regression():
-    assert check(SVR(**BOTH), X, TARGETS, sample_weight=WEIGHT).score(X, TARGETS) > 0.9
+    assert check(SVR(gamma="adapt", C=5.0), X, TARGETS, sample_weight=WEIGHT).score(X, TARGETS) > 0.9
 
 
 def test_weights_matter():
@@ -392,7 +392,7 @@ def test_hardly_any_time(machine):
 
 def test_time_enough_changes_nothing():
     """A limit that is not reached: the same choice."""
-    for machine, y in ((SVC(**BOTH), Y), (SVR(**BOTH), TARGETS)):
+    for machine, y in ((SVC(**BOTH), Y), (SVR(gamma="adapt", C=5.0), TARGETS)):
         free, limited = clone(machine).fit(X, y), clone(machine).set_params(max_time=1000.0).fit(X, y)
         assert (limited.gamma_, limited.C_) == (free.gamma_, free.C_)
         assert limited.path_.notes == []

@@ -176,7 +176,7 @@ def test_rows_of_no_weight_are_not_learned_from_but_asked_about(cv, kernel):
     ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_scorings(machine, y, scoring):
-    grid = {"gamma": (0.1, 0.6)} | ({} if isinstance(machine, NuSVC) else {"C": C})
+    grid = {"gamma": (0.6,)} | ({} if isinstance(machine, NuSVC) else {"C": C})
     close = 1e-5 if isinstance(machine, SVR | NuSVR) else 1e-9
     agree(clone(machine).set_params(**EXACT), X, y, scoring=scoring, cv=3, close=close, **grid)
 
@@ -525,7 +525,7 @@ def raised():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupt_in_a_climb_goes_on_its_way(monkeypatch, jobs):
-    assert 6 <= interrupted(monkeypatch, raised, jobs) < 150  # see bugs5, 28
+    assert 6 <= interrupted(monkeypatch, raised, jobs) < 150
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

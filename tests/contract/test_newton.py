@@ -1,0 +1,137 @@
+"""Newton's step on the free coefficients: the core against its twin, and what it does for a climb."""
+
+import numpy as np
+import pytest
+from twins.face import descend
+
+from adatron import _core, problems, solve
+from adatron.gram import Gram
+from adatron.kernels import Gaussian, Precomputed
+from adatron.solvers._run import spans
+
+USES = ["hinge", "no bias", "squared hinge", "regression", "nu", "ball"]
+
+
+def problem_of(use, rng, m):
+    y = np.where(rng.random(m) > 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    match use:
+        case "hinge":
+            return problems.hinge(y, 2.0)
+        case "no bias":
+            return problems.hinge(y, 2.0, bias="none")
+        case "squared hinge":
+            return problems.squared_hinge(y, 2.0)
+        case "regression":
+            return problems.epsilon_regression(rng.normal(size=m), 2.0, 0.1)
+        case "nu":
+            return problems.nu_classification(y, 0.3)
+    return problems.enclosing_ball(np.ones(m))
+
+
+def inner_point(problem, rng):
+    """A feasible point with free coefficients."""
+    beta = problem.start()
+    for members, _ in problem.sums or [(slice(None), 0.0)]:
+        part = beta[members]
+        room = np.minimum(problem.upper[members], 3.0) - part
+        if problem.sums:
+            i, j = rng.permutation(len(part))[:2]
+            step = 0.3 * min(room[i], part[j] - max(problem.lower[members][j], -3.0))
+            part[i] += step
+            part[j] -= step
+        else:
+            part += 0.3 * room * rng.random(len(part))
+        beta[members] = part
+    return beta
+
+
+def engine_of(problem, gram, beta, size=32):
+    make = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
+    product = gram.product(problem.fold(beta))
+    return make(gram.core, **spans(problem), beta=beta, product=np.array(product), working_size=size)
+
+
+def objective(problem, K, beta):
+    c = problem.fold(beta)
+    return 0.5 * c @ K @ c + 0.5 * (problem.ridge * beta) @ beta + problem.linear @ beta
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_core_does_what_its_twin_does(use, seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(8, 60))
+    X = rng.normal(size=(m, 3))
+    K = Gaussian(sigma=0.7)(X)
+    problem = problem_of(use, rng, m)
+    gram = Gram(Precomputed(), K, dtype=np.float64, threads=1)
+    engine = engine_of(problem, gram, inner_point(problem, rng))
+    for _ in range(3):  # some pairs, so that many are free
+        if engine.select() < 1e-9:
+            break
+        engine.advance(tolerance=1e-9, max_steps=m)
+    before = np.zeros(len(problem))
+    engine.write(before)
+    free = (before > problem.lower) & (before < problem.upper)
+    index = np.flatnonzero(free)
+    moved = engine.newton(most=1000)
+    after = before.copy()
+    engine.write(after)
+    if not len(index):
+        assert moved == 0
+        return
+    assert moved == len(index)
+    rows = index % m
+    A = K[np.ix_(rows, rows)] + np.diag(problem.ridge[index])
+    A = A + 1e-10 * np.trace(A) / len(A) * np.eye(len(A))
+    g = (K @ problem.fold(before))[rows] + problem.linear[index] + problem.ridge[index] * before[index]
+    groups = [
+        (problem.group[index] == k) * 1.0 for k in range(len(problem.totals)) if (problem.group[index] == k).any()
+    ]
+    x = descend(
+        A, g, (problem.upper - before)[index], (before - problem.lower)[index], np.reshape(groups, (-1, len(g)))
+    )
+    expected = before.copy()
+    expected[index] += x
+    assert objective(problem, K, after) == pytest.approx(objective(problem, K, expected), rel=1e-5, abs=1e-7)
+    if np.linalg.cond(A) < 1e7:  # both coefficients of a row may be free: then only their sum matters
+        np.testing.assert_allclose(after[index], before[index] + x, atol=1e-6)
+    assert (after[~free] == before[~free]).all()
+    assert ((after >= problem.lower) & (after <= problem.upper)).all()
+    for members, total in problem.sums:
+        assert after[members].sum() == pytest.approx(total, abs=1e-9 * (1 + np.abs(after).sum()))
+    assert objective(problem, K, after) <= objective(problem, K, before) + 1e-9
+    np.testing.assert_allclose(engine.product, K @ problem.fold(after), atol=1e-8 * (1 + np.abs(after).sum()))
+
+
+def test_too_many_free_coefficients_are_left_alone():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.repeat([1.0, -1.0], 20)
+    gram = Gram(Gaussian(sigma=0.5), X, dtype=np.float64, threads=1)
+    gram.rows(np.arange(40))
+    problem = problems.hinge(y, 10.0)
+    engine = engine_of(problem, gram, 0.5 * y)
+    before = 0.5 * y
+    assert engine.newton(most=39) == 0
+    after = before.copy()
+    engine.write(after)
+    assert (after == before).all()
+    assert engine.newton(most=40) == 40
+
+
+def test_rows_that_are_not_at_hand_leave_all_alone():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.repeat([1.0, -1.0], 20)
+    gram = Gram(Gaussian(sigma=0.5), X, dtype=np.float64, threads=1)
+    assert engine_of(problems.hinge(y, 10.0), gram, 0.5 * y).newton(most=100) == 0
+
+
+def test_a_large_C_and_a_smooth_kernel_take_no_more_than_some_steps():
+    """Pairs alone need hundreds of millions of steps for such a problem."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 5))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=700) > 0, 1.0, -1.0)
+    found = solve(problems.hinge(y, 1e5), Gram(Gaussian(sigma=10.0), X, dtype=np.float64), tol=1e-3, max_iter=2_000_000)
+    assert found.converged
+    assert found.certificate.gap < 1e-3

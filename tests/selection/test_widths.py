@@ -1,0 +1,61 @@
+"""Kernel matrices from distances: the kernel's own values, in an order that keeps neighbours together."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from adatron import _core
+from adatron.kernels import Exponential, Gaussian, Laplacian, Linear, gamma_of, of_width, sigma_of
+from adatron.selection.widths import Widths
+
+KERNELS = [Gaussian(gamma=1.0), Exponential(1.0), Laplacian(1.0)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("dtype", "close"), [(np.float64, 1e-8), (np.float32, 1e-4)])
+@pytest.mark.parametrize("features", [1, 3, 80])
+def test_every_width_is_the_kernels_own(kernel, sparse, dtype, close, features):
+    rng = np.random.default_rng(features)
+    X = rng.normal(size=(150, features)) * (rng.random((150, features)) > 0.3)
+    X[7] = X[3]  # the same row twice
+    widths = Widths(kernel, csr_array(X) if sparse else X, dtype=dtype, largest=30.0)
+    assert sorted(widths.order) == list(range(150))
+    matrix = widths.blank()
+    for gamma in (0.0, 0.01, 1.0, 30.0):
+        K = widths.fill(matrix, gamma).values
+        np.testing.assert_allclose(K, of_width(kernel, gamma)(X)[np.ix_(widths.order, widths.order)], atol=close)
+        assert (K.diagonal() == 1).all()
+        coef = rng.normal(size=150)
+        np.testing.assert_allclose(matrix.product(coef), K.T.astype(np.float64) @ coef, atol=1e-9 * 150)
+
+
+def test_what_is_passed_over_is_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) + 20 * rng.integers(0, 5, (400, 1))
+    widths = Widths(Gaussian(gamma=1.0), X, dtype=np.float64)
+    matrix = widths.fill(widths.blank(), 1.0)
+    exact = Gaussian(gamma=1.0)(X)[np.ix_(widths.order, widths.order)]
+    lit = np.repeat(matrix.lit.astype(bool), 64, axis=1)[:, :400]
+    assert lit.mean() < 0.5  # clusters lie together
+    assert exact[~lit].max() < 1e-8
+    assert (matrix.values[~lit] == 0).all()
+
+
+def test_neighbours_lie_together():
+    X = np.random.default_rng(0).permutation(1000)[:, None].astype(np.float64)
+    assert np.abs(np.diff(X[_core.nearby_order(X), 0])).max() < 64
+
+
+def test_median_and_units():
+    X = np.array([[0.0], [3.0], [3.0]])
+    assert Widths(Gaussian(gamma=1.0), X, dtype=np.float64).median() == 9
+    assert Widths(Exponential(1.0), X, dtype=np.float64).median() == 3
+    assert Widths(Gaussian(gamma=1.0), np.ones((4, 2))).median() == 0
+    for kernel in KERNELS:
+        assert gamma_of(kernel, sigma_of(kernel, 0.3)) == pytest.approx(0.3)
+
+
+def test_a_kernel_without_width_is_refused():
+    with pytest.raises(ValueError, match=r"kernel=Linear\(\) has no width"):
+        Widths(Linear(), np.ones((2, 1)))
