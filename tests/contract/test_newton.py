@@ -92,10 +92,7 @@ def test_the_core_does_what_its_twin_does(use, seed):
     x = descend(
         A, g, (problem.upper - before)[index], (before - problem.lower)[index], np.reshape(groups, (-1, len(g)))
     )
-    expected = before.copy()
-    expected[index] += x
-    assert objective(problem, K, after) == pytest.approx(objective(problem, K, expected), rel=1e-5, abs=1e-7)
-    if np.linalg.cond(A) < 1e7:  # both coefficients of a row may be free: then only their sum matters
+    if np.linalg.cond(A) < 1e7:  # where both coefficients of a row are free, rounding may end the way early
         np.testing.assert_allclose(after[index], before[index] + x, atol=1e-6)
     assert (after[~free] == before[~free]).all()
     assert ((after >= problem.lower) & (after <= problem.upper)).all()

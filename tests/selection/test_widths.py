@@ -22,6 +22,8 @@ def test_every_width_is_the_kernels_own(kernel, sparse, dtype, close, features):
     widths = Widths(kernel, csr_array(X) if sparse else X, dtype=dtype, largest=30.0)
     assert sorted(widths.order) == list(range(150))
     matrix = widths.blank()
+    if sparse and dtype == np.float32 and isinstance(kernel, Exponential):
+        close = 2e-3  # the root of a difference of norms
     for gamma in (0.0, 0.01, 1.0, 30.0):
         K = widths.fill(matrix, gamma).values
         np.testing.assert_allclose(K, of_width(kernel, gamma)(X)[np.ix_(widths.order, widths.order)], atol=close)
