@@ -77,7 +77,7 @@ void compare_fills(const Loops<T>& narrow, const Loops<T>& wide, double toleranc
                 for (int i = 0; i < rows * features; ++i) data.x.push_back(T(normal(random)));
                 for (int i = 0; i < columns * features; ++i) data.y.push_back(T(normal(random)));
                 for (Form form : {Form::linear, Form::polynomial, Form::gaussian, Form::exponential, Form::laplacian,
-                                  Form::sigmoid})
+                                  Form::sigmoid, Form::distance})
                     for (bool multiply : {false, true}) {
                         Epilogue e{{form, 0.3, 0.2, 3, Meeting::dot}, 1.5, 0.25, multiply};
                         if (form == Form::exponential) e.factor.meeting = Meeting::squared_distance;
@@ -136,10 +136,46 @@ double solved(const Loops<T>& loops, int n, std::vector<double>& beta) {
     return objective;
 }
 
+// L Lᵀ is the matrix, and what is solved with it solves the matrix's system.
+template <class T>
+void check_factor(const char* which, const Loops<T>& loops, double tolerance) {
+    for (Index n : {1, 2, 3, 4, 5, 31, 32, 33, 70, 101}) {
+        std::vector<T> a(n * n), l, x(n, T(1));
+        for (Index i = 0; i < n; ++i)
+            for (Index j = 0; j < n; ++j) a[i * n + j] = T(std::exp(-0.2 * std::abs(double(i - j))) + (i == j));
+        l = a;
+        if (!loops.factor(l.data(), n)) expect_close(which, 0, 1, 0);
+        for (Index i = 0; i < n; ++i)
+            for (Index j = 0; j <= i; ++j) {
+                double sum = 0;
+                for (Index k = 0; k <= j; ++k) sum += double(l[i * n + k]) * double(l[j * n + k]);
+                expect_close(which, sum, a[i * n + j], tolerance);
+            }
+        loops.solve_factored(l.data(), n, x.data());
+        for (Index i = 0; i < n; ++i) {
+            double sum = 0;
+            for (Index j = 0; j < n; ++j) sum += double(a[i * n + j]) * double(x[j]);
+            expect_close(which, sum, 1, tolerance);
+        }
+        a[n * n - 1] = T(-1);
+        if (loops.factor(a.data(), n)) expect_close("an indefinite matrix", 0, 1, 0);
+    }
+}
+
 template <class T>
 void compare(double tolerance) {
     const auto narrow = baseline::table<T>(), wide = avx512::table<T>();
     compare_fills(narrow, wide, tolerance);
+    check_factor("wide factor", wide, 10 * tolerance);
+    check_factor("narrow factor", narrow, 10 * tolerance);
+    std::vector<T> d(37), wide_values(37), narrow_values(37);
+    for (int i = 0; i < 37; ++i) d[i] = T(0.3 * i);
+    wide.exponentials(d.data(), 37, T(0.7), wide_values.data());
+    narrow.exponentials(d.data(), 37, T(0.7), narrow_values.data());
+    for (int i = 0; i < 37; ++i) {
+        expect_close("exponentials", wide_values[i], std::exp(-0.21 * i), 10 * tolerance);
+        expect_close("exponentials", narrow_values[i], wide_values[i], tolerance);
+    }
     for (int n : {2, 15, 16, 17, 33, 100}) {
         std::vector<double> a, b;
         expect_close("solve_pairs", solved(wide, n, a), solved(narrow, n, b), 1e-6);
