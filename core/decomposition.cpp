@@ -97,10 +97,10 @@ void Decomposition<T>::choose() {
     if (gram_.capacity() < rows_) size = std::min(size, std::max<Index>(2, gram_.capacity()));  // its rows at once
     ++rounds_;
 
-    // Half of the last working set stays, the latest to come first: what has just been moved is rarely done with.
+    // Part of the last working set stays, the latest to come first: what has just been moved is rarely done with.
     // Rows of those that leave without a coefficient can be forgotten.
     const auto& active = gram_.active();
-    const Index stay = std::min(size / 2, size - 2);
+    const Index stay = std::min(Index(stay_ * double(size)), size - 2);
     std::vector<Index> kept, left;
     if (Index(working_.size()) > stay) {
         std::nth_element(working_.begin(), working_.begin() + stay, working_.end(),
@@ -311,6 +311,7 @@ void Decomposition<T>::carry(const std::vector<Index>& variables, const std::vec
 template <class T>
 Climbed Decomposition<T>::climb(double goal, double seconds) {
     const double deadline = seconds_now() + seconds;
+    stay_ = 0.75;  // near the end little changes, and what stays need not be gathered
     const bool whole = Index(beta_.size()) <= working_size_;
     do {
         const double gap = select();

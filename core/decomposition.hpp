@@ -70,6 +70,7 @@ private:
     Range range_[2];
     double gap_ = 0, best_gap_ = std::numeric_limits<double>::infinity();
     Index best_round_ = 0;
+    double stay_ = 0.5;  // part of the working set
     double totals_[2];
     Index steps_ = 0, rounds_ = 0, newtons_ = 0;
     Index problem_rows_;
