@@ -226,6 +226,24 @@ def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
     return out
 
 
+def markdown(records: list[dict[str, Any]]) -> str:
+    """The study as a table: errors in per cent, mean over splits, and seconds."""
+    ways = ("default", "scikit-learn", "cross_validate", *CRITERIA)
+    lines = ["| set | rows | splits | " + " | ".join(ways) + " | span, s | grid, s |", "|---" * (len(ways) + 5) + "|"]
+    rows = []
+    for name in dict.fromkeys(r["set"] for r in records):
+        here = [r for r in records if r["set"] == name]
+        errors = [100 * float(np.mean([r[way]["error"] for r in here])) for way in ways]
+        times = [median(r[way]["seconds"] for r in here) for way in ("span", "scikit-learn")]
+        rows.append(errors)
+        cells = [*(f"{e:.2f}" for e in errors), f"{times[0]:.3f}", f"{times[1]:.1f}"]
+        lines.append(
+            f"| {name} | {here[0]['rows']} x {here[0]['features']} | {len(here)} | " + " | ".join(cells) + " |"
+        )
+    mean = " | ".join(f"**{e:.2f}**" for e in np.mean(rows, axis=0))
+    return "\n".join([*lines, f"| **mean** | | | {mean} | | |"])
+
+
 def _by_set(records: list[dict[str, Any]], name: str) -> dict[str, float]:
     sets: dict[str, list[float]] = {}
     for record in (r for r in records if name in r):
@@ -383,6 +401,8 @@ def main(words: list[str] | None = None) -> None:
         out["study"] = study(120 if quick else options.rows, 10, with_peers=not quick)
         out["summary"] = summary(out["study"])
         print(json.dumps(out["summary"], indent=1))
+        if not quick:
+            print(markdown(out["study"]))
     if "cost" in parts:
         out["cost"] = cost(150 if quick else 10_000, 1 if quick else 3)
     if "folds" in parts:

@@ -234,3 +234,31 @@ def test_climbers_climb_and_are_drawn(tmp_path):
     assert letter["epochs"] > 0
     climbers.draw({"sonar": results}, tmp_path / "climbers.png")
     assert (tmp_path / "climbers.png").stat().st_size > 10_000
+
+
+def test_selection_in_its_quick_form(monkeypatch, capsys):
+    from sklearn.datasets import load_diabetes
+
+    from benchmarks import selection
+
+    monkeypatch.setattr(selection, "SETS", {"blobs": blobs, "absent": absent})
+    monkeypatch.setattr(selection, "REGRESSIONS", {"diabetes": lambda: load_diabetes(return_X_y=True)})
+    selection.main(["study", "cost", "regression", "--quick"])
+    told = capsys.readouterr().out
+    assert "absent: absent.npz is not in $ADATRON_DATA" in told
+    assert '"from grid"' in told
+    assert "median for sigma and C" in told
+    assert "'set': 'diabetes'" in told
+
+
+def test_a_study_sums_up_to_a_table():
+    from benchmarks import selection
+
+    ways = ("default", "scikit-learn", "cross_validate", *selection.CRITERIA)
+    one = {"set": "a", "seed": 0, "rows": 10, "features": 2} | {w: {"error": 0.1, "seconds": 2.0} for w in ways}
+    two = one | {"seed": 1, "span": {"error": 0.2, "seconds": 0.5}}
+    found = selection.summary([one, two])
+    assert found["span"]["from grid"] == pytest.approx(5.0)
+    assert found["scikit-learn over span"]["median"] == pytest.approx(2.5)
+    assert found["scikit-learn over span"]["of totals"] == pytest.approx(1.6)
+    assert "| a | 10 x 2 | 2 |" in selection.markdown([one, two])

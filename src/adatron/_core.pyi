@@ -290,7 +290,7 @@ class Decomposition32:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
-    def climb(self, *, goal: float, seconds: float, rounds: int) -> Climbed:
+    def climb(self, *, goal: float, seconds: float) -> Climbed:
         """Rounds until the gap is at most `goal`; all rows must be at hand."""
 
     def newton(self, *, most: int) -> int:
@@ -331,7 +331,7 @@ class Decomposition64:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
-    def climb(self, *, goal: float, seconds: float, rounds: int) -> Climbed:
+    def climb(self, *, goal: float, seconds: float) -> Climbed:
         """Rounds until the gap is at most `goal`; all rows must be at hand."""
 
     def newton(self, *, most: int) -> int:
