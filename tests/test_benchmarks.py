@@ -237,9 +237,8 @@ def test_climbers_climb_and_are_drawn(tmp_path):
 
 
 def test_selection_in_its_quick_form(monkeypatch, capsys):
-    from sklearn.datasets import load_diabetes
-
     from benchmarks import selection
+    from sklearn.datasets import load_diabetes
 
     monkeypatch.setattr(selection, "SETS", {"blobs": blobs, "absent": absent})
     monkeypatch.setattr(selection, "REGRESSIONS", {"diabetes": lambda: load_diabetes(return_X_y=True)})
