@@ -83,7 +83,6 @@ class Chain:
         # of a matrix that is mostly nothing, no part is worth copying
         self._worth = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
         self._many = self._worth
-        self._spare: NDArray[Any] | None = None
         self._few: Index | None = None
         self._part: Matrix | None = None
 
@@ -144,15 +143,9 @@ class Chain:
             return
         nearest[wanted] = -np.inf
         self._few = np.sort(np.argpartition(nearest, count)[:count]).astype(np.int64)
-        values = self._room(count)
+        values = self.matrix.room(count)
         self.matrix.core.compact(self._few, out=values)
         self._part = Matrix(values, self.matrix.diagonal[self._few])
-
-    def _room(self, count: int) -> NDArray[Any]:
-        """Memory for a part of the matrix, used again and again: what is touched first costs most."""
-        if self._spare is None:
-            self._spare = np.empty(int(MOST_FEW * self.matrix.size + 1) ** 2, dtype=self.matrix.values.dtype)
-        return self._spare[: count * count].reshape(count, count)
 
     def _start(self, problem: Problem, last: Reached | None) -> tuple[Array, Array]:
         if last is None or len(last.beta) != len(problem):

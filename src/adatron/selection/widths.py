@@ -36,6 +36,7 @@ class Matrix:
     diagonal: Array
     lit: NDArray[np.uint8] | None = None
     threads: int = 1
+    spare: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         make: Any = _core.Gram64 if self.values.dtype == np.float64 else _core.Gram32
@@ -51,6 +52,12 @@ class Matrix:
     def rows(self, index: Any) -> NDArray[Any]:
         """K[index]."""
         return np.asarray(self.values[index])
+
+    def room(self, count: int) -> NDArray[Any]:
+        """Memory for a part of the matrix, the same for every width: what is touched first costs most."""
+        if self.spare is None or self.spare.size < count * count:
+            self.spare = np.empty(count * count, dtype=self.values.dtype)
+        return self.spare[: count * count].reshape(count, count)
 
     def product(self, coef: Array) -> Array:
         """K @ coef in float64."""
