@@ -20,7 +20,7 @@ from adatron._check import Array
 from adatron.certificates import bias, gradient, kkt_violation
 from adatron.problems import Problem
 from adatron.selection.widths import Matrix
-from adatron.solvers._run import CERTAIN, meet_sums, spans
+from adatron.solvers._run import CERTAIN, meet_sums, slack, spans
 
 Index = NDArray[np.int64]
 
@@ -118,17 +118,7 @@ class Chain:
     def _gather(self, problem: Problem, beta: Array, product: Array) -> None:
         """See that the few rows have all that support or violate, and some that come next; none, if that is most."""
         m = self.matrix.size
-        slack = np.full(len(problem), np.inf)
-        ascent = -gradient(problem, product, beta)
-        grows, shrinks = beta < problem.upper, beta > problem.lower
-        for group in range(max(1, len(problem.totals))):
-            here = problem.group == group
-            free = grows & shrinks & here
-            level = float(ascent[free].mean()) if problem.sums and free.any() else 0.0
-            slack = np.where(grows & here, level - ascent, slack)
-            slack = np.where(shrinks & here, np.minimum(slack, ascent - level), slack)
-            slack[free] = -np.inf
-        nearest = slack.reshape(-1, m).min(axis=0)
+        nearest = slack(problem, beta, product)
         wanted = nearest < 0
         if self._few is not None:
             inside = np.zeros(m, dtype=bool)

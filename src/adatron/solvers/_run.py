@@ -187,6 +187,21 @@ class Run(ABC):
         )
 
 
+def slack(problem: Problem, beta: Array, product: Array) -> Array:
+    """How far every kernel row is from having to move: less than 0 if it must, -inf if a coefficient of it is free."""
+    ascent = -gradient(problem, product, beta)
+    may_grow, may_shrink = beta < problem.upper, beta > problem.lower
+    far = np.full(len(problem), inf)
+    for group in range(max(1, len(problem.totals))):
+        here = problem.group == group
+        free = may_grow & may_shrink & here
+        level = float(ascent[free].mean()) if problem.sums and free.any() else 0.0
+        far = np.where(may_grow & here, level - ascent, far)
+        far = np.where(may_shrink & here, np.minimum(far, ascent - level), far)
+        far[free] = -inf
+    return np.asarray(far.reshape(-1, problem.rows).min(axis=0))
+
+
 def is_margin(problem: Problem) -> bool:
     """Whether this is a classifier with exact bias and no bound on its coefficients: hard margin or squared hinge."""
     counts = problem.lower < problem.upper

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, integer
-from adatron.certificates import gradient
 from adatron.gram import Gram, nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import End, Run, spans
+from adatron.solvers._run import End, Run, slack, spans
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -149,18 +148,7 @@ class _Run(Run):
     def near_margin(self) -> NDArray[np.int64] | None:
         """Rows that are free, violate, or come next to it; None when that is most of them."""
         problem, beta, m = self.problem, self.beta, self.problem.rows
-        ascent = -gradient(problem, self.gram.product(problem.fold(beta)), beta)
-        may_grow, may_shrink = beta < problem.upper, beta > problem.lower
-        free = may_grow & may_shrink
-        slack = np.full(len(problem), inf)
-        for group in range(max(1, len(problem.totals))):
-            here = problem.group == group
-            level = float(ascent[free & here].mean()) if (free & here).any() else 0.0
-            grow, shrink = may_grow & here, may_shrink & here
-            slack[grow] = level - ascent[grow]
-            slack[shrink] = np.minimum(slack[shrink], ascent[shrink] - level)
-        slack[free] = -inf
-        nearest = slack.reshape(-1, m).min(axis=0)
+        nearest = slack(problem, beta, self.gram.product(problem.fold(beta)))
         wanted = int(NEIGHBOURS * np.count_nonzero(nearest < 0)) + 256
         if wanted > m // 2:
             return None
