@@ -523,3 +523,15 @@ def test_an_interrupt_goes_on_its_way(monkeypatch):
             SVC(**BOTH, criterion=criterion).fit(X, Y)
         assert 5 <= len(climbs) < 60
     assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"C": "adpt"}, r"^C='adpt' is a str: pass a number greater than 0, or \"adapt\"\.$"),
+        ({"gamma": "adpt"}, r"^gamma='adpt' is unknown: pass \"scale\", \"auto\" or a number .*, or \"adapt\"\.$"),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_what_was_meant(options, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        SVC(**options).fit([[0.0], [1.0]], [0, 1])

@@ -67,6 +67,10 @@ class Settings:
         limit = estimator.max_time
         adapts = tuple(name for name in ADAPTABLE if says_adapt(getattr(estimator, name, None)))
         gamma = 1.0 if "gamma" in adapts else estimator.gamma
+        if isinstance(gamma, str) and gamma not in ("scale", "auto"):
+            raise ValueError(f'gamma={gamma!r} is unknown: pass "scale", "auto" or a number of at least 0, or "adapt".')
+        if isinstance(C := getattr(estimator, "C", None), str) and "C" not in adapts:
+            raise TypeError(f'C={C!r} is a str: pass a number greater than 0, or "adapt".')
         kernel = resolve_kernel(estimator.kernel, degree=estimator.degree, gamma=gamma, coef0=estimator.coef0)
         if "gamma" in adapts and not isinstance(kernel, Gaussian | Exponential | Laplacian):
             raise ValueError(

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, r2_score
 from sklearn.model_selection import LeaveOneOut, check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -254,10 +254,8 @@ class _Job:
             self.own_width = np.nan if self.per_fold else float(raw)
         plain_solver = settings.solver.name == "decomposition" and settings.max_iter < 0 and settings.max_time is None
         unresolved = not has_width(own) and own != own.resolve(rows.X)  # "scale" of a polynomial
-        self.shared = (
-            m <= MOST and plain_solver and getattr(estimator, "multiclass", "ovo") != "tree" and not unresolved
-        )
-        self.shared = self.shared and settings.bias != "augmented"
+        tree = getattr(estimator, "multiclass", "ovo") == "tree"
+        self.shared = m <= MOST and plain_solver and not tree and not unresolved and settings.bias != "augmented"
         # where a row that supports nothing has a say in the others' weights after all
         balanced = isinstance(getattr(estimator, "class_weight", None), str)
         self.dependent = balanced or hasattr(estimator, "nu")
@@ -285,8 +283,7 @@ class _Job:
         splits = [(np.sort(place[train]), place[test]) for train, test in self.splits]
 
         if family is None:
-            augmented = kernel
-            gram = Gram(augmented, X, dtype=self.dtype, threads=self.threads)
+            gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads)
             self._width(0, plain_matrix(gram), data, splits, scores, violation)
             return scores, violation
         if self.per_fold:
@@ -393,15 +390,10 @@ class _Job:
         truth = data.y[test]
         if self.scoring is None:
             predicted = learner.predict(values)
-            if is_classifier(self.estimator):
-                return float(np.mean(predicted == truth))
+            return float(np.mean(predicted == truth) if is_classifier(self.estimator) else r2_score(truth, predicted))
         named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
         known = named(self.estimator, learner, values)
         X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
-        if self.scoring is None:
-            from sklearn.metrics import r2_score
-
-            return float(r2_score(truth, predicted)) if len(truth) > 1 else float("nan")
         return float(check_scoring(known, scoring=self.scoring)(known, X, truth))
 
     # ------------------------------------------------------------ the plain way
