@@ -143,10 +143,11 @@ void bind_gram(nb::module_& m, const char* name) {
         "index"_a, nb::kw_only(), "out"_a);
     gram.def(
         "compact",
-        [](const Gram<T>& g, Vector<Index> index, MutableMatrix<T> out) {
-            g.compact(index.data(), Index(index.shape(0)), out.data());
+        [](const Gram<T>& g, Vector<Index> index, Index done, MutableMatrix<T> out) {
+            g.compact(index.data(), Index(index.shape(0)), done, out.data(), Index(out.shape(1)));
         },
-        "index"_a, nb::kw_only(), "out"_a, Released(), "out = K[index][:, index]; all rows must be at hand.");
+        "index"_a, nb::kw_only(), "done"_a, "out"_a, Released(),
+        "out = K[index][:, index], of which the part of the first `done` is there already.");
     gram.def(
         "add_product",
         [](const Gram<T>& g, Vector<Index> index, Vector<double> weight, MutableVector<double> out) {

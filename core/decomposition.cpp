@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "climb.hpp"
 #include "face.hpp"
@@ -16,6 +17,7 @@ constexpr double cached_bonus = 1.2;         // a violator whose row is at hand 
 constexpr double inner = 0.07;               // the small problem is solved to this part of the gap
 constexpr Index pair_steps = 20;             // a member, before all free coefficients move at once
 constexpr Index most_free = 1400;            // that are worth a factorisation
+constexpr double few_lit = 0.4;              // stretches: then the matrix is mostly nothing
 constexpr Index patience = 100;              // rounds without a smaller gap
 constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
@@ -194,50 +196,66 @@ void Decomposition<T>::lay_out() {
     }
 }
 
+template <class T>
+bool Decomposition<T>::mostly_nothing() const {
+    const std::uint8_t* lit = gram_.lit(0);
+    if (!lit || sums_ != 1 || doubled_) return false;
+    const Index count = rows_ * stretches(rows_);
+    return double(std::count(lit, lit + count, std::uint8_t(1))) < few_lit * double(count);
+}
+
+// Everything as the working set; returns the gap.
+template <class T>
+double Decomposition<T>::take_all() {
+    extremes();
+    place_.assign(stretches(rows_) * stretch_length, padding);
+    std::iota(place_.begin(), place_.begin() + rows_, Index(0));
+    segment_end_[0] = int(place_.size());
+    ++rounds_;
+    return gap_;
+}
+
 // Kernel values between the members of the working set; the block is symmetric, so only fresh rows are read.
 template <class T>
 void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
-    const Index n = Index(place_.size());
+    const Index n = Index(place_.size()), stride = block_stride();
     if (n > block_size_) {
-        block_ = allocate<T>(std::size_t(n) * n);
+        block_ = allocate<T>(std::size_t(n) * stride);
         block_size_ = n;
         fresh_.assign(n, 1);
     }
-    // without branches: what is not there is read from column 0 and multiplied by nothing
-    std::vector<std::int32_t> column(n), stretch(n);
-    std::vector<T> there(n);
+    // columns in rising order: rows are read as they lie, which is what memory is fast at
+    struct Seat {
+        std::int32_t column, position;
+    };
+    std::vector<Seat> seats;
     std::vector<Index> fresh;
     for (Index k = 0; k < n; ++k) {
-        if (place_[k] >= 0) {
-            there[k] = T(1);
-            column[k] = std::int32_t(row_of(place_[k]));
-            stretch[k] = column[k] / std::int32_t(stretch_length);
-        }
+        if (place_[k] >= 0) seats.push_back({std::int32_t(row_of(place_[k])), std::int32_t(k)});
         if (fresh_[k]) fresh.push_back(k);
     }
+    std::sort(seats.begin(), seats.end(), [](const Seat& a, const Seat& b) { return a.column < b.column; });
     T* block = block_.get();
     parallel(Index(fresh.size()), 8, gram_.threads(), [&](Index first, Index last) {
         for (Index f = first; f < last; ++f) {
             const Index k = fresh[f];
             const T* from = row[k];
-            T* out = block + k * n;
-            if (!from) {
-                std::fill_n(out, n, T(0));
-            } else if (const std::uint8_t* lit = gram_.lit(gram_.active()[row_of(place_[k])])) {
-                for (Index j = 0; j < n; ++j) {
-                    const std::int32_t some = lit[stretch[j]];
-                    out[j] = there[j] * T(some) * from[column[j] & -some];
-                }
+            T* out = block + k * stride;
+            if (Index(seats.size()) < n || !from) std::fill_n(out, n, T(0));
+            if (!from) continue;
+            if (const std::uint8_t* lit = gram_.lit(gram_.active()[row_of(place_[k])])) {
+                for (const Seat& seat : seats)
+                    out[seat.position] = lit[seat.column / stretch_length] ? from[seat.column] : T(0);
             } else {
-                for (Index j = 0; j < n; ++j) out[j] = there[j] * from[column[j]];
+                for (const Seat& seat : seats) out[seat.position] = from[seat.column];
             }
         }
     });
     parallel(n, 16, gram_.threads(), [&](Index first, Index last) {
         for (Index k = first; k < last; ++k) {
             if (fresh_[k]) continue;
-            T* out = block + k * n;
-            for (Index f : fresh) out[f] = block[f * n + k];
+            T* out = block + k * stride;
+            for (Index f : fresh) out[f] = block[f * stride + k];
         }
     });
 }
@@ -267,9 +285,9 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
         row[k] = gram_.row(active[row_of(v)]);
         curvature[k] = T(double(row[k][row_of(v)]) + ridge_[v]);
     }
-    gather_block(row);
+    if (!all_) gather_block(row);
     q.block = block_.get();
-    q.stride = n;
+    q.stride = block_stride();
     q.curvature = curvature.data();
     q.ridge = ridge.data();
     q.gradient = gradient.data();
@@ -283,7 +301,7 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
     q.segment_end[1] = segment_end_[1];
     q.tolerance = tolerance;
     q.max_steps = max_steps;
-    const PairOutcome outcome = adatron::loops<T>().solve_pairs(q);
+    const PairOutcome outcome = all_ ? solve_stretches(q) : adatron::loops<T>().solve_pairs(q);
     steps_ += outcome.steps;
 
     std::vector<Index> moved;
@@ -296,6 +314,13 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
     }
     carry(moved, change);
     return outcome;
+}
+
+// Over the whole matrix, whose stretches of zeros are passed over.
+template <class T>
+PairOutcome Decomposition<T>::solve_stretches(PairProblem<T>& q) {
+    std::vector<T> room(2 * place_.size());
+    return adatron::loops<T>().solve_stretches(q, gram_.lit_rows(), room.data());
 }
 
 template <class T>
@@ -312,9 +337,10 @@ template <class T>
 Climbed Decomposition<T>::climb(double goal, double seconds) {
     const double deadline = seconds_now() + seconds;
     stay_ = 0.75;  // near the end little changes, and what stays need not be gathered
-    const bool whole = Index(beta_.size()) <= working_size_;
+    all_ = mostly_nothing();
+    const bool whole = all_ || Index(beta_.size()) <= working_size_;
     do {
-        const double gap = select();
+        const double gap = all_ ? take_all() : select();
         if (gap <= goal) return Climbed::done;
         if (gap < 0.99 * best_gap_) best_gap_ = gap, best_round_ = rounds_;
         if (rounds_ - best_round_ > patience) return Climbed::stuck;
@@ -343,11 +369,11 @@ Index Decomposition<T>::newton(Index most) {
     Face face;
     face.size = n;
     face.sums = sums_;
-    face.matrix.resize(std::size_t(n) * n);
+    face.matrix = allocate<double>(std::size_t(n) * n);
     double trace = 0;
     for (Index i = 0; i < n; ++i) {
         const Index v = variables[i];
-        for (Index j = 0; j <= i; ++j) face.matrix[i * n + j] = double(row[i][row_of(variables[j])]);
+        for (Index j = 0; j < n; ++j) face.matrix[i * n + j] = double(row[i][row_of(variables[j])]);
         face.matrix[i * n + i] += ridge_[v];
         trace += face.matrix[i * n + i];
         face.gradient.push_back(product_[row_of(v)] + linear_[v] + ridge_[v] * beta_[v]);

@@ -55,10 +55,18 @@ private:
     void extremes();
     void choose();
     void lay_out();
+    bool mostly_nothing() const;
+    double take_all();
     void gather_block(const std::vector<const T*>& row);
+    PairOutcome solve_stretches(PairProblem<T>& problem);
     void forget_working_set();
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
+    // An odd number of cache lines, so that a column of the block does not fall into few sets of the cache.
+    Index block_stride() const {
+        constexpr Index line = 64 / sizeof(T);
+        return ((Index(place_.size()) + line - 1) / line | 1) * line;
+    }
     Index row_of(Index v) const { return v < rows_ ? v : v - rows_; }
 
     Gram<T>& gram_;
@@ -83,6 +91,7 @@ private:
     std::vector<std::uint32_t> entered_;
     Buffer<T> block_;  // kernel values of the working set, kept from round to round to spare the system
     Index block_size_ = 0;
+    bool all_ = false;  // the working set is everything, its block the matrix itself
 };
 
 }  // namespace adatron

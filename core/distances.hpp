@@ -11,8 +11,7 @@
 
 namespace adatron {
 
-inline constexpr Index stretch_length = 64;  // columns
-inline constexpr double nothing = 18.5;      // exp(−18.5) = 1e-8
+inline constexpr double nothing = 18.5;  // exp(−18.5) = 1e-8
 
 inline Index stretches(Index columns) { return (columns + stretch_length - 1) / stretch_length; }
 

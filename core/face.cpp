@@ -58,11 +58,14 @@ bool mend(const Face& face, const std::vector<int>& groups, const std::vector<st
 bool factor_raised(Face& face, double jitter) {
     const Index n = face.size;
     const auto factor = loops<double>().factor;
-    const std::vector<double> whole = face.matrix;
+    double* a = face.matrix.get();
+    std::vector<double> diagonal(n);
+    for (Index i = 0; i < n; ++i) diagonal[i] = a[i * n + i];
     for (int k = 0; k <= raises; ++k, jitter *= raise) {
-        if (k) face.matrix = whole;
-        for (Index i = 0; i < n; ++i) face.matrix[i * n + i] += jitter;
-        if (factor(face.matrix.data(), n)) return true;
+        for (Index i = 0; k && i < n; ++i)
+            for (Index j = 0; j < i; ++j) a[i * n + j] = a[j * n + i];
+        for (Index i = 0; i < n; ++i) a[i * n + i] = diagonal[i] + jitter;
+        if (factor(a, n)) return true;
     }
     return false;
 }
@@ -73,7 +76,7 @@ std::vector<double> descend(Face& face, double jitter) {
     const Index n = face.size;
     if (n == 0 || !factor_raised(face, jitter)) return {};
     const auto solve = loops<double>().solve_factored;
-    const double* factor = face.matrix.data();
+    const double* factor = face.matrix.get();
 
     // Constraints: every sum, then every coefficient that has stopped. `across` holds A⁻¹ times each of them.
     std::vector<std::vector<double>> across;

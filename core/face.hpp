@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "loops.hpp"
+#include "memory.hpp"
 
 namespace adatron {
 
 struct Face {
     Index size = 0;
-    std::vector<double> matrix;  // size x size, lower triangle; overwritten by its factor
+    Buffer<double> matrix;  // size x size; the factor takes the lower triangle, the upper one keeps what was there
     std::vector<double> gradient, up, down;
     std::vector<std::int8_t> group;
     int sums = 0;

@@ -219,6 +219,28 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
 }
 
 template <class T>
+LitRows<T> Gram<T>::lit_rows() {
+    const Index n = count(), width = stretches(n);
+    if (lit_start_.empty()) {
+        lit_start_.push_back(0);
+        for (Index i = 0; i < n; ++i) {
+            for (Index s = 0; s < width; ++s)
+                if (lit(i)[s]) lit_stretch_.push_back(std::int32_t(s));
+            lit_start_.push_back(Index(lit_stretch_.size()));
+        }
+        lit_values_ = allocate<T>(lit_stretch_.size() * stretch_length);
+        T* to = lit_values_.get();
+        for (Index i = 0; i < n; ++i)
+            for (Index e = lit_start_[i]; e < lit_start_[i + 1]; ++e, to += stretch_length) {
+                const Index first = lit_stretch_[e] * stretch_length, some = std::min(stretch_length, n - first);
+                std::copy_n(row(i) + first, some, to);
+                std::fill(to + some, to + stretch_length, T(0));
+            }
+    }
+    return {lit_start_.data(), lit_stretch_.data(), lit_values_.get()};
+}
+
+template <class T>
 void Gram<T>::add_rows(const Index* index, Index count, const double* weight, Index first, Index last,
                        double* out) const {
     const auto add = adatron::loops<T>().add_rows;
@@ -244,12 +266,20 @@ void Gram<T>::add_rows(const Index* index, Index count, const double* weight, In
 }
 
 template <class T>
-void Gram<T>::compact(const Index* index, Index count, T* out) const {
-    parallel(count, 16, threads_, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i) {
+void Gram<T>::compact(const Index* index, Index count, Index done, T* out, Index stride) const {
+    parallel(count - done, 16, threads_, [&](Index first, Index last) {
+        for (Index i = done + first; i < done + last; ++i) {
             const T* from = row(index[i]);
-            for (Index j = 0; j < count; ++j) out[i * count + j] = from[index[j]];
+            for (Index j = 0; j < count; ++j) out[i * stride + j] = from[index[j]];
         }
+    });
+    // the rest by symmetry, in squares whose rows stay in the nearest cache
+    constexpr Index side = 64 / sizeof(T);
+    parallel(done, 4 * side, threads_, [&](Index first, Index last) {
+        for (Index i = first; i < last; i += side)
+            for (Index j = done; j < count; j += side)
+                for (Index a = i; a < std::min(i + side, last); ++a)
+                    for (Index b = j; b < std::min(j + side, count); ++b) out[a * stride + b] = out[b * stride + a];
     });
 }
 

@@ -55,11 +55,14 @@ public:
     // For every stretch of columns of a row whether there is more than zeros; null: not known.
     const std::uint8_t* lit(Index i) const { return lit_ && direct() ? lit_ + i * stretches(count()) : nullptr; }
 
+    // Rows without their stretches of zeros, as the matrix is now.
+    LitRows<T> lit_rows();
+
     // out += sum of weight times rows, over columns [first, last) of the active; the rows must be at hand.
     void add_rows(const Index* index, Index count, const double* weight, Index first, Index last, double* out) const;
 
-    // out = K[index, index]; the rows must be at hand.
-    void compact(const Index* index, Index count, T* out) const;
+    // out = K[index, index], of which the part of the first `done` is there already; the rows must be at hand.
+    void compact(const Index* index, Index count, Index done, T* out, Index stride) const;
 
     // out += K[index, :]^T weight over ALL columns, cached rows used where they cover them.
     void add_product(const Index* index, Index count, const double* weight, double* out) const;
@@ -80,6 +83,9 @@ private:
     const T* matrix_ = nullptr;
     Index matrix_stride_ = 0;
     const std::uint8_t* lit_ = nullptr;
+    std::vector<Index> lit_start_;
+    std::vector<std::int32_t> lit_stretch_;
+    Buffer<T> lit_values_;
     std::vector<double> diagonal_;
     std::size_t cache_limit_;
     int threads_;

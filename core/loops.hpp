@@ -66,6 +66,16 @@ struct PairProblem {
     Index max_steps;
 };
 
+inline constexpr Index stretch_length = 64;  // columns
+
+// Rows of a matrix that is mostly nothing: stretches of columns in which there is anything, end to end.
+template <class T>
+struct LitRows {
+    const Index* start;           // of every row's stretches, and their end
+    const std::int32_t* stretch;  // which
+    const T* values;              // stretch_length each
+};
+
 struct PairOutcome {
     Index steps = 0;
     double gap = 0.0;
@@ -89,6 +99,8 @@ struct Loops {
     void (*add_sums)(const double* weight, Index weight_stride, int sums, const T* const* row, int rows, Index count,
                      double* out, Index out_stride);
     PairOutcome (*solve_pairs)(PairProblem<T>&);
+    // the same over all rows of a matrix that is mostly nothing, instead of q.block; see stretch.inl
+    PairOutcome (*solve_stretches)(PairProblem<T>&, const LitRows<T>&, T* room);
     void (*exponentials)(const T* d, Index count, T gamma, T* out);  // out = exp(-gamma d)
     bool (*factor)(T* a, Index n);                                   // see factor.inl
     void (*solve_factored)(const T* l, Index n, T* x);

@@ -11,13 +11,15 @@ namespace {
 // vectors first: the rest is written in terms of them
 #include "factor.inl"
 #include "pair.inl"
+#include "stretch.inl"
 #include "tile.inl"
 }  // namespace
 
 template <class T>
 Loops<T> table() {
-    return {2 * Traits<T>::lanes, ADATRON_STRIP,  fill<T>,         fill_sparse<T>, squared_norms<T>, add_rows<T>,
-            add_sums<T>,          solve_pairs<T>, exponentials<T>, factor<T>,      solve_factored<T>};
+    return {2 * Traits<T>::lanes, ADATRON_STRIP,   fill<T>,     fill_sparse<T>,
+            squared_norms<T>,     add_rows<T>,     add_sums<T>, solve_pairs<T>,
+            solve_stretches<T>,   exponentials<T>, factor<T>,   solve_factored<T>};
 }
 
 template Loops<float> table<float>();

@@ -45,13 +45,15 @@ inline Extremes<T> sweep(PairProblem<T>& q, int begin, int end, const T* row_i, 
     const T infinity = T(__builtin_huge_val());
     Vector<T> top = splat(-infinity), bottom = splat(-infinity);
     Integers<T> top_position{}, position = lane_numbers<T>() + begin;
+    T* const gradient = q.gradient;  // not read from q again after every store
+    const T *const up = q.up, *const down = q.down;
     for (int k = begin; k < end; k += lanes) {
-        Vector<T> g = load(q.gradient + k);
+        Vector<T> g = load(gradient + k);
         if constexpr (update) {
             g += step * (load(row_i + k) - load(row_j + k));
-            store(q.gradient + k, g);
+            store(gradient + k, g);
         }
-        const Vector<T> grow = load(q.up + k) - g, shrink = load(q.down + k) + g;
+        const Vector<T> grow = load(up + k) - g, shrink = load(down + k) + g;
         const auto better = grow > top;
         top = better ? grow : top;
         top_position = better ? position : top_position;
@@ -61,25 +63,30 @@ inline Extremes<T> sweep(PairProblem<T>& q, int begin, int end, const T* row_i, 
     return {largest<T>(top, top_position), -largest<T>(bottom, position).value};
 }
 
+// A running maximum that carries its positions along.
 template <class T>
-inline Best<T> partner(const PairProblem<T>& q, int begin, int end, int i, T top) {
+struct Running {
+    Vector<T> value = splat(T(-1));
+    Integers<T> position{};
+    Best<T> best() const { return largest<T>(value, position); }
+};
+
+// The best partner among [begin, end) of i, whose kernel values with them are `row` and whose −g is `top`.
+template <class T>
+inline void partner(const PairProblem<T>& q, int begin, int end, T own, T top, const T* row, Running<T>& best) {
     constexpr int lanes = Traits<T>::lanes;
-    const T* row = q.block + i * q.stride;
-    const T own = q.curvature[i];
-    Vector<T> best = splat(T(-1));
-    Integers<T> best_position{}, position = lane_numbers<T>() + begin;
+    Integers<T> position = lane_numbers<T>() + begin;
     for (int k = begin; k < end; k += lanes) {
         const Vector<T> difference = larger(top + load(q.gradient + k) + load(q.down + k), Vector<T>{});
         const Vector<T> both = own + load(q.curvature + k);
         const Vector<T> least = larger(flatness<T> * both, splat(Traits<T>::smallest));
-        const Vector<T> curvature = larger(both - T(2) * load(row + k), least);
+        const Vector<T> curvature = larger(both - T(2) * load(row + (k - begin)), least);
         const Vector<T> gain = difference * difference / curvature;
-        const auto better = gain > best;
-        best = better ? gain : best;
-        best_position = better ? position : best_position;
+        const auto better = gain > best.value;
+        best.value = better ? gain : best.value;
+        best.position = better ? position : best.position;
         position += lanes;
     }
-    return largest<T>(best, best_position);
 }
 
 template <class T>
@@ -87,6 +94,35 @@ inline void mark(PairProblem<T>& q, int k) {
     const T never = -T(__builtin_huge_val());
     q.up[k] = q.beta[k] < q.upper[k] ? T(0) : never;
     q.down[k] = q.beta[k] > q.lower[k] ? T(0) : never;
+}
+
+// What a pair's step was.
+struct Moved {
+    double step;
+    bool flat, unbounded;
+};
+
+// β_i grows and β_j shrinks as far as is best, or as the box allows; gradients are left but for their own ridge.
+template <class T>
+inline Moved move(PairProblem<T>& q, int i, int j, T k_ij) {
+    const double both = double(q.curvature[i]) + double(q.curvature[j]);
+    const double least = both > 0 ? both * double(flatness<T>) : double(Traits<T>::smallest);
+    const double curvature = both - 2.0 * double(k_ij);
+    const double difference = double(q.gradient[j]) - double(q.gradient[i]);
+    const bool flat = curvature <= least;
+    double step = difference / (flat ? least : curvature);
+    const double room_i = q.upper[i] - q.beta[i], room_j = q.beta[j] - q.lower[j];
+    if (flat && room_i == __builtin_huge_val() && room_j == __builtin_huge_val()) return {0.0, true, true};
+    const double room = room_i < room_j ? room_i : room_j;
+    if (step > room) step = room;
+    // land on a bound exactly, so that "at its bound" is a comparison and not a tolerance
+    q.beta[i] = step >= room_i ? q.upper[i] : q.beta[i] + step;
+    q.beta[j] = step >= room_j ? q.lower[j] : q.beta[j] - step;
+    mark(q, i);
+    mark(q, j);
+    q.gradient[i] += T(step) * q.ridge[i];
+    q.gradient[j] -= T(step) * q.ridge[j];
+    return {step, flat, false};
 }
 
 template <class T>
@@ -104,34 +140,19 @@ PairOutcome solve_pairs(PairProblem<T>& q) {
         if (!(outcome.gap > q.tolerance) || outcome.steps >= q.max_steps) return outcome;
 
         const int i = extremes[s].top.position;
-        const int j = partner(q, begin[s], q.segment_end[s], i, extremes[s].top.value).position;
         const T* row_i = q.block + i * q.stride;
+        Running<T> best;
+        partner(q, begin[s], q.segment_end[s], q.curvature[i], extremes[s].top.value, row_i + begin[s], best);
+        const int j = best.best().position;
         const T* row_j = q.block + j * q.stride;
-        const double both = double(q.curvature[i]) + double(q.curvature[j]);
-        const double least = both > 0 ? both * double(flatness<T>) : double(Traits<T>::smallest);
-        const double curvature = both - 2.0 * double(row_i[j]);
-        const double difference = double(q.gradient[j]) - double(q.gradient[i]);
-        const bool flat = curvature <= least;
-        double step = difference / (flat ? least : curvature);
-        const double room_i = q.upper[i] - q.beta[i], room_j = q.beta[j] - q.lower[j];
-        if (flat && room_i == __builtin_huge_val() && room_j == __builtin_huge_val()) {
-            outcome.unbounded = true;
-            return outcome;
-        }
-        const double room = room_i < room_j ? room_i : room_j;
-        if (step > room) step = room;
-        // land on a bound exactly, so that "at its bound" is a comparison and not a tolerance
-        q.beta[i] = step >= room_i ? q.upper[i] : q.beta[i] + step;
-        q.beta[j] = step >= room_j ? q.lower[j] : q.beta[j] - step;
-        mark(q, i);
-        mark(q, j);
         const T before_i = q.gradient[i], before_j = q.gradient[j];
-        q.gradient[i] += T(step) * q.ridge[i];
-        q.gradient[j] -= T(step) * q.ridge[j];
+        const Moved moved = move(q, i, j, row_i[j]);
+        outcome.unbounded = moved.unbounded;
+        if (moved.unbounded) return outcome;
         for (int k = 0; k < q.segments; ++k)
-            extremes[k] = sweep<T, true>(q, begin[k], q.segment_end[k], row_i, row_j, T(step));
+            extremes[k] = sweep<T, true>(q, begin[k], q.segment_end[k], row_i, row_j, T(moved.step));
         ++outcome.steps;
         // steps too small for this precision would go on for ever
-        if (q.gradient[i] == before_i && q.gradient[j] == before_j && !flat) return outcome;
+        if (q.gradient[i] == before_i && q.gradient[j] == before_j && !moved.flat) return outcome;
     }
 }

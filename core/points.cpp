@@ -1,30 +1,11 @@
 #include "points.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "pool.hpp"
 
 namespace adatron {
-
-template <class T>
-Buffer<T> allocate(std::size_t count) {
-    constexpr std::size_t huge = std::size_t(2) << 20;
-    const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
-    const std::size_t alignment = bytes >= huge ? huge : 64;
-    void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (!p) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    if (alignment == huge) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
-    return Buffer<T>(static_cast<T*>(p));
-}
-
-template Buffer<float> allocate<float>(std::size_t);
-template Buffer<double> allocate<double>(std::size_t);
 
 template <class T>
 template <class S>

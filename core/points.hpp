@@ -1,24 +1,13 @@
 // Data points in the layouts that the loops want (see loops.hpp), dense or sparse.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "loops.hpp"
+#include "memory.hpp"
 
 namespace adatron {
-
-struct Free {
-    void operator()(void* p) const { std::free(p); }
-};
-
-template <class T>
-using Buffer = std::unique_ptr<T[], Free>;
-
-// Uninitialised, aligned to a cache line; in huge pages where the system has them and the size is worth it.
-template <class T>
-Buffer<T> allocate(std::size_t count);
 
 template <class T>
 class Points {

@@ -324,13 +324,14 @@ def test_many_rows_in_float32_by_few_of_them(monkeypatch):
     """Those near the margin alone are climbed: each score is within two rows of a fit's, and no less exact."""
     many, labels = make_classification(2300, 10, n_informative=6, flip_y=0.05, random_state=0)
     parts = []
-    gather = chain.Chain._gather
+    near = chain.Chain._near
 
-    def spy(self, *state):
-        gather(self, *state)
-        parts.append((self.matrix.values.dtype, 1.0 if self._few is None else len(self._few) / len(many)))
+    def spy(self, *state, first):
+        part = near(self, *state, first=first)
+        parts.append((self.matrix.values.dtype, 1.0 if part is None else len(part.rows) / len(many)))
+        return part
 
-    monkeypatch.setattr(chain.Chain, "_gather", spy)
+    monkeypatch.setattr(chain.Chain, "_near", spy)
     grid = {"gamma": (0.02, 0.2), "C": (5.0, 50.0, 500.0), "cv": 3}
     found = cross_validate(SVC(), many, labels, **grid)
     monkeypatch.undo()

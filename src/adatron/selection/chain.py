@@ -33,7 +33,9 @@ IDLE = 4  # climbs without a smaller violation, before it is left as it is
 # Many rows are climbed by those near the margin alone, whose part of the matrix is small enough to stay in cache.
 MANY = 2000
 NEIGHBOURS = 1.1  # rows for each that supports or violates
+FEW_MORE = 64  # rows that come along when some are lacking
 MOST_FEW = 0.7  # of all rows
+ROOMY = 1.6  # times the rows that would do, and a part of the matrix is made anew
 WORTHWHILE = 256  # free coefficients: fewer are soon done with
 FEW_GAP = 0.03  # part of the violation that a climb over few rows aims at
 MOSTLY = 0.5  # of the matrix is more than nothing
@@ -82,23 +84,22 @@ class Chain:
         self._probe = matrix.product(self._weights) if probe is None else probe
         # of a matrix that is mostly nothing, no part is worth copying
         self._worth = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
-        self._many = self._worth
-        self._few: Index | None = None
-        self._part: Matrix | None = None
+        self._kept: _Part | None = None
 
     def solve(self, problem: Problem, last: Reached | None = None) -> Reached:
         """From the last one's coefficients, if there is one, to this one's optimum."""
-        self._few = self._part = None
         beta, product = self._start(problem, last)
-        self._many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
+        many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
+        part = None
         steps, idle, fallen = 0, 0, False
         violation = least = kkt_violation(problem, gradient(problem, product, beta), beta)
         patience = IDLE if np.isfinite(problem.upper).all() or problem.ridge.any() else 1  # there may be no optimum
         while violation > self.tol * CERTAIN and idle < patience:
-            if self._many:
-                self._gather(problem, beta, product)
-            climb = _Climb(self, problem, exact=fallen)
-            goal = self.tol if self._few is None else max(0.9 * self.tol, FEW_GAP * violation)
+            if many:
+                part = self._near(problem, beta, product, first=part is None)
+                many = part is not None
+            climb = _Climb(self, problem, part, exact=fallen)
+            goal = self.tol if part is None else max(0.9 * self.tol, FEW_GAP * violation)
             end, beta, product = climb.run(beta, product, goal)
             steps += climb.steps
             if not self._holds(problem.fold(beta), product):
@@ -115,27 +116,34 @@ class Chain:
         """What another matrix's climb has reached, as a start on this one."""
         return None if last is None else replace(last, product=self.matrix.product(last.coef))
 
-    def _gather(self, problem: Problem, beta: Array, product: Array) -> None:
-        """See that the few rows have all that support or violate, and some that come next; none, if that is most."""
+    def _near(self, problem: Problem, beta: Array, product: Array, *, first: bool) -> _Part | None:
+        """The part of the matrix that has all rows that support or violate, and some that come next; None, if most do.
+
+        What there is of another problem is kept, with more rows where it lacks any, unless it is much too large.
+        """
         m = self.matrix.size
         nearest = slack(problem, beta, product)
         wanted = nearest < 0
-        if self._few is not None:
-            inside = np.zeros(m, dtype=bool)
-            inside[self._few] = True
-            if not (wanted & ~inside).any():
-                return
-            wanted |= inside
-        count = int(NEIGHBOURS * np.count_nonzero(wanted)) + WORKING_SIZES[0]
-        self._few = self._part = None
-        if count > MOST_FEW * m:
-            self._many = False
-            return
+        few = int(NEIGHBOURS * np.count_nonzero(wanted)) + WORKING_SIZES[0]
+        rows = np.zeros(0, dtype=np.int64) if self._kept is None else self._kept.rows
+        if first and len(rows) > ROOMY * few:
+            rows = rows[:0]
+        nearest[rows] = np.inf
+        wanted[rows] = False
+        lacking = np.count_nonzero(wanted)
+        if len(rows) and not lacking:
+            return self._kept
+        count = min(few, m - 1) if not len(rows) else lacking + lacking // 4 + FEW_MORE
+        if len(rows) + count > MOST_FEW * m:
+            self._kept = None
+            return None
         nearest[wanted] = -np.inf
-        self._few = np.sort(np.argpartition(nearest, count)[:count]).astype(np.int64)
-        values = self.matrix.room(count)
-        self.matrix.core.compact(self._few, out=values)
-        self._part = Matrix(values, self.matrix.diagonal[self._few])
+        more = np.sort(np.argpartition(nearest, count)[:count])
+        done, rows = len(rows), np.concatenate((rows, more))
+        values = self.matrix.room()
+        self.matrix.core.compact(rows, done=done, out=values)
+        self._kept = _Part(rows, Matrix(values, self.matrix.diagonal[rows]))
+        return self._kept
 
     def _start(self, problem: Problem, last: Reached | None) -> tuple[Array, Array]:
         if last is None or len(last.beta) != len(problem):
@@ -158,15 +166,24 @@ class Chain:
         return abs(float(self._weights @ product - self._probe @ coef)) <= ROUNDING * size
 
 
-class _Climb:
-    """One climb, over all rows or over few, whose part of the matrix is then copied together."""
+@dataclass(frozen=True)
+class _Part:
+    """Some rows, and their part of the matrix."""
 
-    def __init__(self, chain: Chain, problem: Problem, *, exact: bool) -> None:
-        self.chain, self.problem, self.few = chain, problem, chain._few
+    rows: Index
+    matrix: Matrix
+
+
+class _Climb:
+    """One climb, over all rows or over a part."""
+
+    def __init__(self, chain: Chain, problem: Problem, part: _Part | None, *, exact: bool) -> None:
+        self.chain, self.problem, self.few = chain, problem, None if part is None else part.rows
         self.steps = 0
-        self.matrix = chain.matrix if chain._part is None else chain._part
+        self.matrix = chain.matrix if part is None else part.matrix
         if exact and self.matrix.values.dtype == np.float32:
-            self.matrix = Matrix(self.matrix.values.astype(np.float64), self.matrix.diagonal)
+            n = self.matrix.size
+            self.matrix = Matrix(self.matrix.values[:n, :n].astype(np.float64), self.matrix.diagonal)
 
     def run(self, beta: Array, product: Array, goal: float) -> tuple[Any, Array, Array]:
         """Where the climb ends: how, coefficients, product."""

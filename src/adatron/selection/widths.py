@@ -39,6 +39,10 @@ class Matrix:
     spare: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Tell the core that values have changed."""
         make: Any = _core.Gram64 if self.values.dtype == np.float64 else _core.Gram32
         self.core = make.of_matrix(
             self.values, diagonal=self.diagonal, cache_bytes=1, threads=self.threads, lit=self.lit
@@ -53,11 +57,11 @@ class Matrix:
         """K[index]."""
         return np.asarray(self.values[index])
 
-    def room(self, count: int) -> NDArray[Any]:
+    def room(self) -> NDArray[Any]:
         """Memory for a part of the matrix, the same for every width: what is touched first costs most."""
-        if self.spare is None or self.spare.size < count * count:
-            self.spare = np.empty(count * count, dtype=self.values.dtype)
-        return self.spare[: count * count].reshape(count, count)
+        if self.spare is None:
+            self.spare = np.empty(self.values.shape, dtype=self.values.dtype)  # a promise: only what is used is taken
+        return self.spare
 
     def product(self, coef: Array) -> Array:
         """K @ coef in float64."""
@@ -111,6 +115,7 @@ class Widths:
     def fill(self, matrix: Matrix, gamma: float, threads: int | None = None) -> Matrix:
         """The matrix of this width, in place."""
         self.core.kernel(float(gamma), out=matrix.values, lit=matrix.lit, threads=threads or self.threads)
+        matrix.renew()
         return matrix
 
     def distances(self, index: Any) -> NDArray[Any]:
