@@ -202,6 +202,14 @@ void bind_decomposition(nb::module_& m, const char* name) {
         },
         "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
         "product"_a, "working_size"_a, nb::keep_alive<1, 2>());
+    engine.def(
+        "load",
+        [](D& d, Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
+           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product) {
+            d.load(problem_of(linear, lower, upper, ridge, group, totals, rows), beta.data(), product.data());
+        },
+        nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
+        "product"_a, "Another problem of the same shape.");
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());

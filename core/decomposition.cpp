@@ -46,6 +46,8 @@ Decomposition<T>::Decomposition(const Problem& problem, Gram<T>& gram, const dou
       totals_{problem.totals[0], problem.totals[1]},
       problem_rows_(problem.rows) {
     load(problem, beta, product);
+    in_working_.assign(beta_.size(), 0);
+    entered_.assign(beta_.size(), 0);
 }
 
 template <class T>
@@ -66,7 +68,10 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
             group_[to] = sums_ == 2 ? problem.group[from] : std::int8_t(0);
         }
     product_.assign(product, product + rows_);
-    forget_working_set();
+    for (Index v : working_) in_working_[v] = 0;
+    working_.clear();
+    best_gap_ = infinity;
+    best_round_ = rounds_;
 }
 
 template <class T>
@@ -162,6 +167,7 @@ template <class T>
 void Decomposition<T>::lay_out() {
     const Index lanes = adatron::loops<T>().lanes;
     const std::vector<Index> before = std::move(place_);
+    const std::vector<std::uint8_t> missing = std::move(fresh_);  // chosen before, but never gathered
     place_.clear();
     if (sums_ == 2) {
         for (int s = 0; s < 2; ++s) {
@@ -183,7 +189,7 @@ void Decomposition<T>::lay_out() {
         for (Index k = 0; k < n; ++k)
             if (before[k] < 0 || in_working_[before[k]]) {
                 place_[k] = before[k];
-                fresh_[k] = 0;
+                fresh_[k] = missing[k];
                 if (before[k] >= 0) seated[before[k]] = 1;
             }
     if (extra && std::find(place_.begin(), place_.end(), phantom) == place_.end()) place_[n - 1] = phantom;
@@ -258,6 +264,7 @@ void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
             for (Index f : fresh) out[f] = block[f * stride + k];
         }
     });
+    fresh_.assign(n, 0);
 }
 
 template <class T>
@@ -393,14 +400,6 @@ Index Decomposition<T>::newton(Index most) {
     carry(variables, change);
     ++newtons_;
     return n;
-}
-
-template <class T>
-void Decomposition<T>::forget_working_set() {
-    in_working_.assign(beta_.size(), 0);
-    entered_.assign(beta_.size(), 0);
-    working_.clear();
-    place_.clear();
 }
 
 template <class T>

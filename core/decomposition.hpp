@@ -25,6 +25,9 @@ public:
     // `beta` over all variables, `product` = K·fold(beta) over the Gram's active rows.
     Decomposition(const Problem& problem, Gram<T>& gram, const double* beta, const double* product, int working_size);
 
+    // Another problem over the same rows; kernel values of the working set stay at hand.
+    void load(const Problem& problem, const double* beta, const double* product);
+
     double select();  // the working set; returns the gap among the active (see certificate: KKT violation)
     const std::vector<Index>& working_rows() const { return working_rows_; }
     // Solves on the working set, whose rows must have been fetched, and updates the gradient.
@@ -51,7 +54,6 @@ private:
         double top, bottom;       // max of −g among those that may grow, min among those that may shrink
         Index top_at, bottom_at;  // where; the phantom's place if it is that
     };
-    void load(const Problem& problem, const double* beta, const double* product);
     void extremes();
     void choose();
     void lay_out();
@@ -59,7 +61,6 @@ private:
     double take_all();
     void gather_block(const std::vector<const T*>& row);
     PairOutcome solve_stretches(PairProblem<T>& problem);
-    void forget_working_set();
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     // An odd number of cache lines, so that a column of the block does not fall into few sets of the cache.

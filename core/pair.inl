@@ -16,20 +16,26 @@ struct Best {
     int position;
 };
 
-// The largest lane of a running maximum that carried its positions along.
-template <class T>
-inline Best<T> largest(Vector<T> value, Integers<T> position) {
-    Best<T> best{value[0], int(position[0])};
-    for (int k = 1; k < Traits<T>::lanes; ++k)
-        if (value[k] > best.value) best = {value[k], int(position[k])};
-    return best;
-}
-
 template <class T>
 inline Integers<T> lane_numbers() {
     Integers<T> n{};
     for (int k = 0; k < Traits<T>::lanes; ++k) n[k] = k;
     return n;
+}
+
+// The largest lane of a running maximum that carried its positions along; halves against each other, without branches
+// that nobody could foresee.
+template <class T>
+inline Best<T> largest(Vector<T> value, Integers<T> position) {
+    for (int half = Traits<T>::lanes / 2; half > 0; half /= 2) {
+        const Integers<T> turned = (lane_numbers<T>() + half) & (Traits<T>::lanes - 1);
+        const Vector<T> other = shuffled(value, turned);
+        const Integers<T> other_position = shuffled(position, turned);
+        const auto better = other > value;
+        value = better ? other : value;
+        position = better ? other_position : position;
+    }
+    return {value[0], int(position[0])};
 }
 
 template <class T>
@@ -38,55 +44,61 @@ struct Extremes {
     T bottom;     // min of −g among those that may shrink
 };
 
-// g += step · (Q_i − Q_j) where rows are given, and the extremes of what results.
+// A running maximum that carries its positions along. Two of them take turns, so that neither waits for the other.
+template <class T>
+struct Running {
+    Vector<T> value[2] = {splat(-T(__builtin_huge_val())), splat(-T(__builtin_huge_val()))};
+    Integers<T> position[2] = {};
+
+    void look(int turn, Vector<T> candidate, Integers<T> at) {
+        const auto better = candidate > value[turn];
+        position[turn] = better ? at : position[turn];
+        value[turn] = larger(candidate, value[turn]);
+    }
+    Best<T> best() const {
+        const auto better = value[1] > value[0];
+        return largest<T>(larger(value[1], value[0]), better ? position[1] : position[0]);
+    }
+};
+
+// g += step · (Q_i − Q_j) where rows are given, and the extremes of what results. Two vectors at a time: segments are
+// padded so.
 template <class T, bool update>
 inline Extremes<T> sweep(PairProblem<T>& q, int begin, int end, const T* row_i, const T* row_j, T step) {
     constexpr int lanes = Traits<T>::lanes;
-    const T infinity = T(__builtin_huge_val());
-    Vector<T> top = splat(-infinity), bottom = splat(-infinity);
-    Integers<T> top_position{}, position = lane_numbers<T>() + begin;
+    Running<T> top;
+    Vector<T> bottom[2] = {top.value[0], top.value[1]};
+    Integers<T> position = lane_numbers<T>() + begin;
     T* const gradient = q.gradient;  // not read from q again after every store
     const T *const up = q.up, *const down = q.down;
-    for (int k = begin; k < end; k += lanes) {
-        Vector<T> g = load(gradient + k);
-        if constexpr (update) {
-            g += step * (load(row_i + k) - load(row_j + k));
-            store(gradient + k, g);
+    for (int k = begin; k < end;)
+        for (int turn = 0; turn < 2; ++turn, k += lanes, position += lanes) {
+            Vector<T> g = load(gradient + k);
+            if constexpr (update) {
+                g += step * (load(row_i + k) - load(row_j + k));
+                store(gradient + k, g);
+            }
+            top.look(turn, load(up + k) - g, position);
+            bottom[turn] = larger(load(down + k) + g, bottom[turn]);
         }
-        const Vector<T> grow = load(up + k) - g, shrink = load(down + k) + g;
-        const auto better = grow > top;
-        top = better ? grow : top;
-        top_position = better ? position : top_position;
-        bottom = larger(shrink, bottom);
-        position += lanes;
-    }
-    return {largest<T>(top, top_position), -largest<T>(bottom, position).value};
+    return {top.best(), -largest<T>(larger(bottom[0], bottom[1]), position).value};
 }
-
-// A running maximum that carries its positions along.
-template <class T>
-struct Running {
-    Vector<T> value = splat(T(-1));
-    Integers<T> position{};
-    Best<T> best() const { return largest<T>(value, position); }
-};
 
 // The best partner among [begin, end) of i, whose kernel values with them are `row` and whose −g is `top`.
 template <class T>
 inline void partner(const PairProblem<T>& q, int begin, int end, T own, T top, const T* row, Running<T>& best) {
     constexpr int lanes = Traits<T>::lanes;
     Integers<T> position = lane_numbers<T>() + begin;
-    for (int k = begin; k < end; k += lanes) {
-        const Vector<T> difference = larger(top + load(q.gradient + k) + load(q.down + k), Vector<T>{});
-        const Vector<T> both = own + load(q.curvature + k);
-        const Vector<T> least = larger(flatness<T> * both, splat(Traits<T>::smallest));
-        const Vector<T> curvature = larger(both - T(2) * load(row + (k - begin)), least);
-        const Vector<T> gain = difference * difference / curvature;
-        const auto better = gain > best.value;
-        best.value = better ? gain : best.value;
-        best.position = better ? position : best.position;
-        position += lanes;
-    }
+    const T *const gradient = q.gradient, *const down = q.down, *const curvature = q.curvature;
+    const T flat = T(2) * flatness<T> * own;
+    const Vector<T> least = splat(flat > Traits<T>::smallest ? flat : Traits<T>::smallest);
+    for (int k = begin; k < end;)
+        for (int turn = 0; turn < 2; ++turn, k += lanes, position += lanes) {
+            const Vector<T> difference = larger(load(gradient + k) + (top + load(down + k)), Vector<T>{});
+            const Vector<T> both = own + load(curvature + k);
+            const Vector<T> along = larger(both - T(2) * load(row + (k - begin)), least);
+            best.look(turn, difference * difference / along, position);
+        }
 }
 
 template <class T>

@@ -56,6 +56,18 @@ inline Vector<T> splat(T value) {
     return value - Vector<T>{};
 }
 
+// Lane k of the result is lane `from[k]` of v.
+template <class V, class I>
+inline V shuffled(V v, I from) {
+#if defined(__clang__)
+    V result{};
+    for (unsigned k = 0; k < sizeof(V) / sizeof(v[0]); ++k) result[k] = v[from[k]];
+    return result;
+#else
+    return __builtin_shuffle(v, from);
+#endif
+}
+
 template <class V>
 inline V larger(V a, V b) {
     return a > b ? a : b;

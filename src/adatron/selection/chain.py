@@ -34,9 +34,10 @@ IDLE = 4  # climbs without a smaller violation, before it is left as it is
 MANY = 2000
 NEIGHBOURS = 1.1  # rows for each that supports or violates
 FEW_MORE = 64  # rows that come along when some are lacking
-MOST_FEW = 0.7  # of all rows
-ROOMY = 1.6  # times the rows that would do, and a part of the matrix is made anew
+MOST_FEW = 0.5  # of all rows
+ROOMY = 2.5  # times the rows that would do, and a part of the matrix is made anew
 WORTHWHILE = 256  # free coefficients: fewer are soon done with
+MANY_FREE = 256  # that a large working set is for
 FEW_GAP = 0.03  # part of the violation that a climb over few rows aims at
 MOSTLY = 0.5  # of the matrix is more than nothing
 
@@ -84,24 +85,25 @@ class Chain:
         self._probe = matrix.product(self._weights) if probe is None else probe
         # of a matrix that is mostly nothing, no part is worth copying
         self._worth = m >= MANY and (matrix.lit is None or float(matrix.lit.mean()) > MOSTLY)
+        self._whole = _Part(None, matrix)
         self._kept: _Part | None = None
 
     def solve(self, problem: Problem, last: Reached | None = None) -> Reached:
         """From the last one's coefficients, if there is one, to this one's optimum."""
         beta, product = self._start(problem, last)
         many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
-        part = None
+        part = self._whole
         steps, idle, fallen = 0, 0, False
         violation = least = kkt_violation(problem, gradient(problem, product, beta), beta)
         patience = IDLE if np.isfinite(problem.upper).all() or problem.ridge.any() else 1  # there may be no optimum
         while violation > self.tol * CERTAIN and idle < patience:
             if many:
-                part = self._near(problem, beta, product, first=part is None)
-                many = part is not None
-            climb = _Climb(self, problem, part, exact=fallen)
-            goal = self.tol if part is None else max(0.9 * self.tol, FEW_GAP * violation)
-            end, beta, product = climb.run(beta, product, goal)
-            steps += climb.steps
+                part = self._near(problem, beta, product, first=part is self._whole) or self._whole
+                many = part is not self._whole
+            goal = max(0.9 * self.tol, FEW_GAP * violation) if many else self.tol
+            here = part.exact() if fallen else part
+            end, beta, product, taken = self._climb(here, problem, beta, product, goal)
+            steps += taken
             if not self._holds(problem.fold(beta), product):
                 product = self.matrix.product(problem.fold(beta))
             violation = kkt_violation(problem, gradient(problem, product, beta), beta)
@@ -125,7 +127,7 @@ class Chain:
         nearest = slack(problem, beta, product)
         wanted = nearest < 0
         few = int(NEIGHBOURS * np.count_nonzero(wanted)) + WORKING_SIZES[0]
-        rows = np.zeros(0, dtype=np.int64) if self._kept is None else self._kept.rows
+        rows = np.zeros(0, dtype=np.int64) if self._kept is None or self._kept.rows is None else self._kept.rows
         if first and len(rows) > ROOMY * few:
             rows = rows[:0]
         nearest[rows] = np.inf
@@ -144,6 +146,26 @@ class Chain:
         self.matrix.core.compact(rows, done=done, out=values)
         self._kept = _Part(rows, Matrix(values, self.matrix.diagonal[rows]))
         return self._kept
+
+    def _climb(
+        self, part: _Part, problem: Problem, beta: Array, product: Array, goal: float
+    ) -> tuple[Any, Array, Array, int]:
+        """Where a climb ends: how, coefficients, product, after how many steps."""
+        size = WORKING_SIZES[self._worth and _free(problem, beta) > MANY_FREE]
+        engine, here = part.climb(problem, beta, product, size), part.of(problem)
+        before, end = engine.steps, _core.Climbed.on_the_way
+        while end == _core.Climbed.on_the_way:
+            end = engine.climb(goal=goal, seconds=SLICE_SECONDS)
+            self.pulse()
+        steps, inside = engine.steps - before, np.ascontiguousarray(beta[here])
+        engine.write(inside)
+        if not np.isfinite(inside).all():
+            return _core.Climbed.unbounded, beta, product, steps
+        after = beta.copy()
+        after[here] = inside
+        if part.rows is None:
+            return end, after, engine.product, steps
+        return end, after, product + self.matrix.product(problem.fold(after) - problem.fold(beta)), steps
 
     def _start(self, problem: Problem, last: Reached | None) -> tuple[Array, Array]:
         if last is None or len(last.beta) != len(problem):
@@ -166,56 +188,47 @@ class Chain:
         return abs(float(self._weights @ product - self._probe @ coef)) <= ROUNDING * size
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Part:
-    """Some rows, and their part of the matrix."""
+    """Some rows (None: all) and their part of the matrix, with the engine that climbs on it."""
 
-    rows: Index
+    rows: Index | None
     matrix: Matrix
+    engine: Any = None
+    shape: tuple[int, ...] = ()
+    problem: Problem | None = None  # that the engine is at
 
+    def climb(self, problem: Problem, beta: Array, product: Array, working_size: int) -> Any:
+        """The engine, at the start of a problem or where it left it."""
+        if self.problem is problem:
+            return self.engine
+        self.problem = problem
+        data, here = spans(problem), self.of(problem)
+        if self.rows is not None:
+            data |= {name: data[name][here] for name in ("linear", "lower", "upper", "ridge", "group")}
+            data |= {"rows": len(self.rows)}
+        data |= {"beta": np.ascontiguousarray(beta[here])}
+        data |= {"product": product if self.rows is None else np.ascontiguousarray(product[self.rows])}
+        shape = len(problem), len(problem.totals), working_size
+        if self.engine is None or self.shape != shape:
+            make: Any = _core.Decomposition64 if self.matrix.values.dtype == np.float64 else _core.Decomposition32
+            self.engine, self.shape = make(self.matrix.core, **data, working_size=working_size), shape
+        else:
+            self.engine.load(**data)
+        return self.engine
 
-class _Climb:
-    """One climb, over all rows or over a part."""
+    def of(self, problem: Problem) -> Any:
+        """Where its variables are among the problem's."""
+        if self.rows is None:
+            return slice(None)
+        return np.concatenate((self.rows, self.rows + problem.rows)) if problem.doubled else self.rows
 
-    def __init__(self, chain: Chain, problem: Problem, part: _Part | None, *, exact: bool) -> None:
-        self.chain, self.problem, self.few = chain, problem, None if part is None else part.rows
-        self.steps = 0
-        self.matrix = chain.matrix if part is None else part.matrix
-        if exact and self.matrix.values.dtype == np.float32:
-            n = self.matrix.size
-            self.matrix = Matrix(self.matrix.values[:n, :n].astype(np.float64), self.matrix.diagonal)
-
-    def run(self, beta: Array, product: Array, goal: float) -> tuple[Any, Array, Array]:
-        """Where the climb ends: how, coefficients, product."""
-        problem, few = self.problem, self.few
-        data = spans(problem)
-        here: Any = slice(None)
-        if few is not None:
-            here = np.concatenate((few, few + problem.rows)) if problem.doubled else few
-            data = data | {name: data[name][here] for name in ("linear", "lower", "upper", "ridge", "group")}
-            data["rows"] = len(few)
-        make: Any = _core.Decomposition64 if self.matrix.values.dtype == np.float64 else _core.Decomposition32
-        engine = make(
-            self.matrix.core,
-            **data,
-            beta=np.ascontiguousarray(beta[here]),
-            product=product if few is None else np.ascontiguousarray(product[few]),
-            working_size=WORKING_SIZES[self.chain._worth and _free(problem, beta) > WORTHWHILE],
-        )
-        end = _core.Climbed.on_the_way
-        while end == _core.Climbed.on_the_way:
-            end = engine.climb(goal=goal, seconds=SLICE_SECONDS)
-            self.chain.pulse()
-        self.steps = engine.steps
-        inside = np.ascontiguousarray(beta[here])
-        engine.write(inside)
-        if not np.isfinite(inside).all():
-            return _core.Climbed.unbounded, beta, product
-        after = beta.copy()
-        after[here] = inside
-        if few is None:
-            return end, after, engine.product
-        return end, after, product + self.chain.matrix.product(problem.fold(after) - problem.fold(beta))
+    def exact(self) -> _Part:
+        """In float64, for sums that float32 is too coarse for."""
+        n = self.matrix.size
+        if self.matrix.values.dtype == np.float64:
+            return self
+        return _Part(self.rows, Matrix(self.matrix.values[:n, :n].astype(np.float64), self.matrix.diagonal))
 
 
 def _moved(problem: Problem, beta: Array) -> Array:

@@ -296,8 +296,9 @@ class _Job:
             return scores, violation
 
         gammas = self.widths if self.widths is not None else np.array([self.own_width])
-        # widths in the middle take longest: they come first, so that threads end together
-        waiting = deque(sorted(range(len(gammas)), key=lambda g: abs(g - 0.55 * (len(gammas) - 1))))
+        # widths in the middle take longest and the largest γ least: long ones come first, so that threads end together
+        middle = 0.5 * (len(gammas) - 1)
+        waiting = deque(sorted(range(len(gammas)), key=lambda g: max(middle - g, 2 * (g - middle))))
         workers = max(1, min(self.threads, len(waiting)))
 
         def work() -> None:
