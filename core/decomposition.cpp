@@ -123,6 +123,8 @@ void Decomposition<T>::choose() {
     gram_.release(left.data(), Index(left.size()));
 
     std::vector<Candidate> grow, shrink;
+    grow.reserve(n);
+    shrink.reserve(n);
     const Index offset = rounds_ == 1 ? n / 3 : 0;  // ties abound at the start
     for (Index k = 0; k < n; ++k) {
         const Index v = k + offset < n ? k + offset : k + offset - n;
@@ -132,8 +134,9 @@ void Decomposition<T>::choose() {
         if (beta_[v] < upper_[v] && ascent_[v] > r.bottom) grow.push_back({worth * (ascent_[v] - r.bottom), v});
         if (beta_[v] > lower_[v] && ascent_[v] < r.top) shrink.push_back({worth * (r.top - ascent_[v]), v});
     }
-    keep_best(grow, size);
-    keep_best(shrink, size);
+    const Index wanted = size - Index(kept.size());
+    keep_best(grow, wanted);
+    keep_best(shrink, wanted);
     // take from both sides in turn; a free coefficient can stand on both
     auto by_merit = [](const Candidate& a, const Candidate& b) { return a.merit > b.merit; };
     std::sort(grow.begin(), grow.end(), by_merit);

@@ -1,5 +1,6 @@
 // The loops at 64-byte vectors and 12-row strips against the baseline's, on any processor: the compiler splits the
 // vectors into what the machine has. What remains untested without AVX-512 is the instruction selection alone.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -88,12 +89,13 @@ void compare_fills(const Loops<T>& narrow, const Loops<T>& wide, double toleranc
 }
 
 template <class T>
-double solved(const Loops<T>& loops, int n, std::vector<double>& beta) {
-    const int padded = (n + loops.lanes - 1) / loops.lanes * loops.lanes;
+double solved(const Loops<T>& loops, int n, std::vector<double>& beta, bool stretches = false) {
+    const int whole = stretches ? int(stretch_length) : loops.lanes, padded = (n + whole - 1) / whole * whole;
     std::mt19937 random(2);
     std::normal_distribution<double> normal;
     std::vector<double> point(n * 3);
     for (double& p : point) p = normal(random);
+    for (int i = 0; i < n; ++i) point[i * 3] += 5 * (i / 50);  // so that far ones have nothing in common
     std::vector<T> block(std::size_t(padded) * padded), curvature(padded), ridge(padded), gradient(padded),
         up(padded, -INFINITY), down(padded, -INFINITY);
     std::vector<double> lower(padded), upper(padded);
@@ -104,7 +106,7 @@ double solved(const Loops<T>& loops, int n, std::vector<double>& beta) {
             double d = 0;
             for (int k = 0; k < 3; ++k)
                 d += (point[i * 3 + k] - point[j * 3 + k]) * (point[i * 3 + k] - point[j * 3 + k]);
-            block[std::size_t(i) * padded + j] = T(std::exp(-0.5 * d));
+            block[std::size_t(i) * padded + j] = d < 37 ? T(std::exp(-0.5 * d)) : T(0);
         }
         curvature[i] = 1;
         gradient[i] = T(-label);
@@ -127,7 +129,25 @@ double solved(const Loops<T>& loops, int n, std::vector<double>& beta) {
                      {padded, 0},
                      1e-4,
                      1000000};
-    loops.solve_pairs(q);
+    if (stretches) {
+        std::vector<Index> start{0};
+        std::vector<std::int32_t> stretch;
+        std::vector<T> values;
+        for (int i = 0; i < n; ++i) {
+            const T* row = block.data() + std::size_t(i) * padded;
+            for (int s = 0; s < padded; s += int(stretch_length)) {
+                if (std::all_of(row + s, row + s + stretch_length, [](T v) { return v == 0; })) continue;
+                stretch.push_back(s / int(stretch_length));
+                values.insert(values.end(), row + s, row + s + stretch_length);
+            }
+            start.push_back(Index(stretch.size()));
+        }
+        const LitRows<T> rows{start.data(), stretch.data(), values.data()};
+        std::vector<T> room(2 * padded);
+        loops.solve_stretches(q, rows, room.data());
+    } else {
+        loops.solve_pairs(q);
+    }
     double objective = 0;
     for (int i = 0; i < n; ++i) {
         objective -= (i % 2 ? 1 : -1) * beta[i];
@@ -176,9 +196,11 @@ void compare(double tolerance) {
         expect_close("exponentials", wide_values[i], std::exp(-0.21 * i), 10 * tolerance);
         expect_close("exponentials", narrow_values[i], wide_values[i], tolerance);
     }
-    for (int n : {2, 15, 16, 17, 33, 100}) {
+    for (int n : {2, 15, 16, 17, 33, 100, 300}) {
         std::vector<double> a, b;
         expect_close("solve_pairs", solved(wide, n, a), solved(narrow, n, b), 1e-6);
+        expect_close("wide solve_stretches", solved(wide, n, a, true), solved(narrow, n, b), 1e-6);
+        expect_close("narrow solve_stretches", solved(narrow, n, a, true), solved(narrow, n, b), 1e-6);
     }
     std::vector<double> weight{1.5, -2, 0.5, 3, -1}, a(100, 1.0), b(100, 1.0);
     std::vector<T> values(500);

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 from sklearn.pipeline import make_pipeline
 
 from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from adatron.selection import CrossValidation, chain, cross_validate, folds
+from adatron.selection import CrossValidation, chain, cross_validate
 
 ROWS = 90
 EXACT = {"tol": 1e-6}  # so that no prediction hangs on the tolerance
@@ -284,7 +284,7 @@ def test_what_cannot_share_a_matrix_is_fitted_fold_by_fold(given, monkeypatch):
 
 
 def test_more_rows_than_a_matrix_holds_are_fitted_fold_by_fold(monkeypatch):
-    monkeypatch.setattr(folds, "MOST", ROWS - 1)
+    monkeypatch.setattr("adatron.selection.grid.MOST", ROWS - 1)
     monkeypatch.setattr(chain.Chain, "solve", None)
     agree(SVC(**EXACT), X, NAMES, gamma=(0.6,), C=C, cv=3)
 

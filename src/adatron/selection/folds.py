@@ -1,47 +1,31 @@
 """Exact cross-validation over a grid of widths and C, made fast.
 
-What a fit on every fold, width and C would do is done, but what they share is done once: distances for all; a kernel
-matrix for all folds and C of a width (a fold is a mask: its coefficients are held at zero, and its decision values come
-with the climb's products); the climb itself goes on from one C to the next. Widths are spread over threads.
-
-Cost: m² d for the distances, m² exponentials a width, and climbs whose rounds cost m each for a working set of 512.
-Memory: 4 m² bytes for the distances and for each thread's matrix (8 m² up to `SMALL` rows). Above `MOST` rows, and for
-what has no such matrix (a tree of classes, other solvers), every fold is fitted by itself.
+A fit on every fold, width and C: the same scores as by fitting them one by one (see grid.py for how).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from threading import Event
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring, r2_score
+from sklearn.base import is_classifier
 from sklearn.model_selection import LeaveOneOut, check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
 from adatron._check import Array, integer, real
-from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings, says_adapt
+from adatron.estimators._fit import Settings, says_adapt
 from adatron.estimators._machine import _weights
-from adatron.gram import Gram
-from adatron.kernels import has_width, of_width, width_of
-from adatron.selection.chain import Chain, Reached
-from adatron.selection.learner import Learner, Ordered, Piece
-from adatron.selection.widths import Matrix, Widths, plain_matrix
-from adatron.threads import effective_threads, one_blas_thread
-
-MOST = 12_000  # rows whose matrices are held in memory
+from adatron.kernels import has_width
+from adatron.selection.grid import Grid
+from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -133,11 +117,11 @@ def cross_validate(
     if Cs is not None and not hasattr(estimator, "C"):
         raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
     integer_or_none(n_jobs)
-    job = _Job(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
-    scores, violation = job.run() if job.shared else job.one_by_one()
-    names = widths if widths is not None else np.array([np.nan if job.own_width is None else job.own_width])
+    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
+    scores, violation = work.run() if work.shared else work.one_by_one()
+    names = widths if widths is not None else np.array([np.nan if work.own_width is None else work.own_width])
     on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
-    return CrossValidation(names, job.C, scores, violation, perf_counter() - began, on_grid)
+    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid)
 
 
 def integer_or_none(n_jobs: int | None) -> None:
@@ -196,270 +180,3 @@ def _numbers(side: Any, m: int) -> Index:
     if (wrong := index[(index < 0) | (index >= m)]).size:
         raise ValueError(f"cv has a pair with row {wrong[0]}: pass numbers from 0 to {m - 1}.")
     return index.astype(np.int64)
-
-
-class _Known:
-    """What a scorer asks: an estimator whose answers on the held-out rows are known already."""
-
-    def __init__(self, estimator: Any, reader: Any, values: Array) -> None:
-        self._estimator_type = getattr(estimator, "_estimator_type", None)
-        self._estimator, self._reader, self._values = estimator, reader, values
-        if hasattr(reader, "classes"):
-            self.classes_ = reader.classes
-
-    def __sklearn_tags__(self) -> Any:
-        return self._estimator.__sklearn_tags__()
-
-    def fit(self, X: Any, y: Any) -> Any:
-        raise NotImplementedError("its answers are known already.")
-
-    @property
-    def predict_proba(self) -> Any:
-        return self._estimator.predict_proba  # which says where probabilities come from
-
-    def predict(self, X: Any) -> Any:
-        return self._reader.predict(self._values)
-
-    def decision_function(self, X: Any) -> Any:
-        return self._reader.decision(self._values)
-
-
-class _Job:
-    """One cross-validation: what its climbs share."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        settings: Settings,
-        rows: Any,
-        splits: list[tuple[Index, Index]],
-        widths: Array | None,
-        Cs: Array | None,
-        scoring: Any,
-        threads: int,
-    ) -> None:
-        self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
-        self.widths, self.threads = widths, threads
-        self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
-        self.given_C = Cs is not None
-        self.scoring = scoring
-        m = rows.X.shape[0]
-        self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
-        own = settings.kernel
-        self.own_width: float | None = None
-        self.per_fold = False
-        if widths is None and has_width(own):
-            raw = own.a if hasattr(own, "a") else own.gamma  # type: ignore[attr-defined]
-            self.per_fold = isinstance(raw, str)  # "scale" looks at each fold's own rows
-            self.own_width = np.nan if self.per_fold else float(raw)
-        plain_solver = settings.solver.name == "decomposition" and settings.max_iter < 0 and settings.max_time is None
-        unresolved = not has_width(own) and own != own.resolve(rows.X)  # "scale" of a polynomial
-        tree = getattr(estimator, "multiclass", "ovo") == "tree"
-        self.shared = m <= MOST and plain_solver and not tree and not unresolved and settings.bias != "augmented"
-        # where a row that supports nothing has a say in the others' weights after all
-        balanced = isinstance(getattr(estimator, "class_weight", None), str)
-        self.dependent = balanced or hasattr(estimator, "nu")
-        self.cancelled = Event()
-
-    def shape(self) -> tuple[int, int, int]:
-        return (1 if self.widths is None else len(self.widths), len(self.C), len(self.splits))
-
-    # ------------------------------------------------------------ shared matrices
-
-    def run(self) -> tuple[Array, Array]:
-        """Widths over threads, each with a matrix of its own; folds and C in turn on it."""
-        scores, violation = np.full(self.shape(), np.nan), np.full(self.shape(), np.nan)
-        kernel, X = self.settings.kernel, self.rows.X
-        family: Widths | None = None
-        if has_width(kernel):
-            largest = float(self.widths.max()) if self.widths is not None else 0.0
-            family = Widths(kernel, X, dtype=self.dtype, threads=self.threads, largest=largest)
-            order = family.order
-        else:
-            order = np.arange(X.shape[0])
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        data = Ordered(self.estimator, self.settings, self.rows, order)
-        splits = [(np.sort(place[train]), place[test]) for train, test in self.splits]
-
-        if family is None:
-            gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads)
-            self._width(0, plain_matrix(gram), data, splits, scores, violation)
-            return scores, violation
-        if self.per_fold:
-            matrix = family.blank()
-            for k, (train, _) in enumerate(self.splits):
-                weight = None if self.rows.weight is None else self.rows.weight[train]
-                gamma = width_of(kernel.resolve(X[train], weight))
-                family.fill(matrix, gamma)
-                self._width(0, matrix, data, splits, scores, violation, folds=[k])
-            return scores, violation
-
-        gammas = self.widths if self.widths is not None else np.array([self.own_width])
-        # widths in the middle take longest and the largest γ least: long ones come first, so that threads end together
-        middle = 0.5 * (len(gammas) - 1)
-        waiting = deque(sorted(range(len(gammas)), key=lambda g: max(middle - g, 2 * (g - middle))))
-        workers = max(1, min(self.threads, len(waiting)))
-
-        def work() -> None:
-            matrix = family.blank()
-            while not self.cancelled.is_set():
-                try:
-                    g = waiting.popleft()
-                except IndexError:  # another worker has taken the last
-                    return
-                family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
-                self._width(g, matrix, data, splits, scores, violation)
-
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(work) for _ in range(workers)]
-            try:
-                while (left := wait(futures, timeout=0.05)).not_done:
-                    if any(future.exception() for future in left.done):
-                        break
-            finally:
-                self.cancelled.set()  # Ctrl-C: the others end at their next breath
-            for future in futures:
-                future.result()
-        return scores, violation
-
-    def _width(
-        self,
-        g: int,
-        matrix: Matrix,
-        data: Ordered,
-        splits: Sequence[tuple[Index, Index]],
-        scores: Array,
-        violation: Array,
-        folds: Sequence[int] | None = None,
-    ) -> None:
-        """All folds and C of one width."""
-        chains: dict[bytes | None, tuple[Matrix, Chain]] = {}
-        whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits, data.size) else None
-        first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
-        for k in range(len(splits)) if folds is None else folds:
-            train, test = splits[k]
-            learner = data.learner(train)
-            last: list[Reached | None] = (
-                list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
-            )
-            for c, C in enumerate(self.C):
-                known = whole.values(c, int(test[0])) if whole is not None else None
-                if known is not None:
-                    values, worst = known
-                else:
-                    values = np.empty((len(test), len(learner.pieces)))
-                    worst = 0.0
-                    for p, piece in enumerate(learner.pieces):
-                        chain = self._chain(matrix, piece, chains)
-                        problem = piece.problem(float(C) if self.given_C else None)
-                        start = whole.start(c, p) if whole is not None else last[p]
-                        reached = last[p] = chain.solve(problem, start)
-                        worst = max(worst, reached.violation)
-                        values[:, p] = self._outputs(matrix, piece, reached, test, learner)
-                if c == 0:
-                    first = list(last)
-                scores[g, c, k] = self._score(learner, values, data, test)
-                violation[g, c, k] = worst
-
-    def _chain(self, matrix: Matrix, piece: Piece, chains: dict[bytes | None, tuple[Matrix, Chain]]) -> Chain:
-        """Of a piece's rows: all, or for few of them their part of the matrix."""
-        key = None if piece.rows is None else piece.rows.tobytes()
-        if key not in chains:
-            part = matrix
-            if piece.rows is not None:
-                values = np.ascontiguousarray(matrix.values[np.ix_(piece.rows, piece.rows)])
-                part = Matrix(values, matrix.diagonal[piece.rows])
-            chains[key] = part, Chain(part, tol=self.settings.tol, pulse=self.pulse)
-        return chains[key][1]
-
-    def pulse(self) -> None:
-        """End a worker that is not wanted any more."""
-        if self.cancelled.is_set():
-            raise KeyboardInterrupt
-
-    def _outputs(self, matrix: Matrix, piece: Piece, reached: Reached, test: Index, learner: Learner) -> Array:
-        """Decision values of held-out rows; those that the climb has not carried along are made here."""
-        coef, at, rho = reached.coef, reached.bias, learner.scale(reached)
-        if piece.rows is None:
-            return np.asarray((reached.product[test] + at) / rho)
-        some = np.flatnonzero(coef)
-        K = matrix.values[np.ix_(test, piece.rows[some])]
-        return np.asarray((K.astype(np.float64) @ coef[some] + at) / rho)
-
-    def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
-        truth = data.y[test]
-        if self.scoring is None:
-            predicted = learner.predict(values)
-            return float(np.mean(predicted == truth) if is_classifier(self.estimator) else r2_score(truth, predicted))
-        named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
-        known = named(self.estimator, learner, values)
-        X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
-        return float(check_scoring(known, scoring=self.scoring)(known, X, truth))
-
-    # ------------------------------------------------------------ the plain way
-
-    def one_by_one(self) -> tuple[Array, Array]:
-        """Every fold by a fit of its own, from one C to the next."""
-        scores, violation = np.full(self.shape(), np.nan), np.full(self.shape(), np.nan)
-        rows, precomputed = self.rows, self.settings.precomputed
-        for g in range(self.shape()[0]):
-            for k, (train, test) in enumerate(self.splits):
-                machine = clone(self.estimator).set_params(warm_start=True)
-                if self.widths is not None:
-                    kernel = of_width(self.settings.kernel, float(self.widths[g]))
-                    machine.set_params(kernel=kernel, gamma="scale")
-                X = rows.X[np.ix_(train, train)] if precomputed else rows.X[train]
-                X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
-                weight = None if rows.weight is None else rows.weight[train]
-                for c, C in enumerate(self.C):
-                    if self.given_C:
-                        machine.set_params(C=float(C))
-                    machine.fit(X, rows.y[train], sample_weight=weight)
-                    scorer = check_scoring(machine, scoring=self.scoring)
-                    scores[g, c, k] = scorer(machine, X_test, rows.y[test])
-                    violation[g, c, k] = machine.kkt_violation_
-        return scores, violation
-
-
-def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
-    """Whether every fold learns from all rows but the one that it is tested on."""
-    return len(splits) > 1 and all(
-        len(test) == 1 and len(train) == m - 1 and len(np.unique(train)) == m - 1 and test[0] not in train
-        for train, test in splits
-    )
-
-
-class _Whole:
-    """The machines of all rows: what leaving a row out changes nothing about, and where the rest starts from."""
-
-    def __init__(self, job: _Job, matrix: Matrix, data: Ordered, chains: Any) -> None:
-        self.learner = data.learner(np.arange(data.size))
-        self.reached: list[list[Reached]] = []
-        self.matrix, self.job = matrix, job
-        for C in job.C:
-            last = self.reached[-1] if self.reached else [None] * len(self.learner.pieces)
-            self.reached.append(
-                [
-                    job._chain(matrix, piece, chains).solve(piece.problem(float(C) if job.given_C else None), before)
-                    for piece, before in zip(self.learner.pieces, last, strict=True)
-                ]
-            )
-
-    def start(self, c: int, p: int) -> Reached:
-        """Where the machine without a row begins."""
-        return self.reached[c][p]
-
-    def values(self, c: int, row: int) -> tuple[Array, float] | None:
-        """Outputs for a row that supports no machine; None if it supports one, or changes their weights."""
-        if self.job.dependent:
-            return None
-        outputs, worst = [], 0.0
-        for piece, reached in zip(self.learner.pieces, self.reached[c], strict=True):
-            at = row if piece.rows is None else int(np.searchsorted(piece.rows, row))
-            inside = piece.rows is None or (at < len(piece.rows) and piece.rows[at] == row)
-            if inside and reached.coef[at] != 0:
-                return None
-            outputs.append(self.job._outputs(self.matrix, piece, reached, np.array([row]), self.learner)[0])
-            worst = max(worst, reached.violation)
-        return np.array([outputs]), worst

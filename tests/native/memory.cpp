@@ -1,0 +1,63 @@
+// Memory that was given back is used again, within limits, and by a child after fork.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "memory.hpp"
+
+using namespace adatron;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+    if (holds) return;
+    ++failures;
+    std::printf("%s\n", what);
+}
+
+}  // namespace
+
+int main() {
+    constexpr std::size_t million = 1 << 20;
+    const float *first = nullptr, *second = nullptr;
+    {
+        const auto one = allocate<float>(million);
+        first = one.get();
+        expect(reinterpret_cast<std::uintptr_t>(first) % 64 == 0, "not aligned");
+    }
+    {
+        const auto smaller = allocate<double>(million / 4);
+        expect(static_cast<const void*>(smaller.get()) == first, "a smaller piece does not take what is there");
+        const auto other = allocate<float>(million);
+        second = other.get();
+        expect(second != first, "one piece was given to two");
+    }
+    {
+        const auto tiny = allocate<float>(million / 16);  // 256 kB would waste most of 4 MB
+        expect(tiny.get() != first && tiny.get() != second, "a tiny piece took a large one");
+    }
+    {
+        const auto nothing = allocate<double>(0);
+        expect(nothing.get() != nullptr, "nothing was allocated for nothing");
+    }
+    std::vector<Buffer<float>> many;
+    for (int k = 0; k < 40; ++k) many.push_back(allocate<float>(million));  // 160 MB: more than is kept
+    for (auto& piece : many) piece[0] = 1;
+    many.clear();
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto own = allocate<float>(million);
+        own[million - 1] = 2;
+        _exit(own[million - 1] == 2 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    expect(status == 0, "a child after fork cannot allocate");
+    std::printf("%d failures\n", failures);
+    return failures != 0;
+}
