@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from adatron.kernels import Gaussian
-from adatron.selection import chain
+from adatron.selection import chain, cross_validate
 
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")
 BOTH = {"gamma": "adapt", "C": "adapt"}
@@ -53,6 +53,8 @@ def check(machine, X, y, **weight):
     if "C" in asked:
         assert pytest.approx(path.chosen.C) == machine.C_
         plain.set_params(C=machine.C_)
+    if asked.get("epsilon") == "adapt":
+        plain.set_params(epsilon=machine.epsilon_)
     plain.fit(X, y, **weight)
     assert not hasattr(plain, "path_")
     expected = values(plain, X)
@@ -120,6 +122,8 @@ def test_the_values_are_those_of_cross_validation():
         SVR(**BOTH, kernel="laplacian", bias="none"),
         NuSVR(gamma="adapt"),
         NuSVR(C="adapt", nu=0.3),
+        SVR(**BOTH, epsilon="adapt"),
+        SVR(gamma=1.0, C=10.0, epsilon="adapt"),
     ],
     ids=str,
 )
@@ -127,6 +131,48 @@ def test_regression(machine):
     machine = check(clone(machine), X, TARGETS)
     assert machine.score(X, TARGETS) > (0.05 if machine.kernel == "linear" else 0.9)
     assert machine.path_.criterion == "cv"
+
+
+@pytest.mark.parametrize("unit", [2.0**-17, 0.125, 2.0**20])  # without rounding: the way there is the same
+@pytest.mark.parametrize("machine", [SVR(**BOTH, epsilon="adapt"), NuSVR(**BOTH)], ids=str)
+def test_the_unit_of_the_targets_does_not_matter(machine, unit):
+    """In yards or in inches: the same machine."""
+    one = clone(machine).set_params(tol=1e-3).fit(X, TARGETS)
+    other = clone(machine).set_params(tol=1e-3 * unit).fit(X, unit * TARGETS)
+    assert other.sigma_ == pytest.approx(one.sigma_)
+    assert pytest.approx(unit * one.C_) == other.C_
+    assert other.epsilon_ == pytest.approx(unit * one.epsilon_, rel=1e-4)
+    np.testing.assert_allclose(other.predict(Z) / unit, one.predict(Z), rtol=0, atol=0.01)
+
+
+def test_epsilon_is_what_its_rule_says():
+    machine = SVR(**BOTH, epsilon="adapt").fit(X, TARGETS)
+    path = machine.path_
+    assert machine.epsilon_ == path.epsilon == pytest.approx(3 * np.sqrt(path.best.value * np.log(150) / 150))
+    assert 0.05 < machine.epsilon_ < 0.1  # the noise is 0.1
+    assert f"ε = {machine.epsilon_:.6g}" in str(path)
+    assert json.loads(path.to_json())["epsilon"] == machine.epsilon_
+    assert SVR(epsilon=0.3).fit(X, TARGETS).epsilon_ == 0.3
+    again = machine.set_params(epsilon=0.2, gamma=1.0, C=1.0).fit(X, TARGETS)
+    assert again.epsilon_ == 0.2
+    assert not hasattr(again, "path_")
+
+
+def test_targets_without_spread_have_a_tube_of_nothing():
+    machine = SVR(**BOTH, epsilon="adapt").fit(X, np.full(150, 3.0))
+    assert machine.epsilon_ == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(machine.predict(Z), 3.0)
+
+
+def test_a_tolerance_too_coarse_for_the_targets_is_said():
+    machine = SVR(**BOTH, epsilon="adapt").fit(X, 1e-4 * TARGETS)
+    assert any(note.startswith("tol=0.001 is coarse for targets that vary by ") for note in machine.path_.notes)
+    assert not SVR(**BOTH).fit(X, TARGETS).path_.notes
+
+
+def test_cross_validation_wants_a_number():
+    with pytest.raises(ValueError, match=r"^epsilon='adapt' is no number: pass a number of at least 0\.$"):
+        cross_validate(SVR(epsilon="adapt"), X, TARGETS, C=[1.0])
 
 
 def test_regression_by_leaving_one_out():
@@ -469,7 +515,7 @@ def test_refusals(machine, message):
 
 
 def test_words_other_than_adapt_are_no_numbers():
-    for machine, name in ((SVC(C="Adapt"), "C"), (NuSVC(nu="adapt"), "nu"), (SVR(epsilon="adapt"), "epsilon")):
+    for machine, name in ((SVC(C="Adapt"), "C"), (NuSVC(nu="adapt"), "nu"), (SVR(epsilon="Adapt"), "epsilon")):
         with pytest.raises(TypeError, match=f"^{name}='[Aa]dapt' is a str: pass a "):
             machine.fit(X, Y)
     with pytest.raises(TypeError, match=r"^criterion=3 is unknown"):

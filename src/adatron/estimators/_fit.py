@@ -30,7 +30,7 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
-ADAPTABLE = ("gamma", "C")
+ADAPTABLE = ("gamma", "C", "epsilon")
 
 Index = NDArray[np.int64]
 Progress = Callable[[dict[str, float]], Any]
@@ -71,6 +71,8 @@ class Settings:
             raise ValueError(f'gamma={gamma!r} is unknown: pass "scale", "auto" or a number of at least 0, or "adapt".')
         if isinstance(C := getattr(estimator, "C", None), str) and "C" not in adapts:
             raise TypeError(f'C={C!r} is a str: pass a number greater than 0, or "adapt".')
+        if isinstance(epsilon := getattr(estimator, "epsilon", None), str) and "epsilon" not in adapts:
+            raise TypeError(f'epsilon={epsilon!r} is a str: pass a number of at least 0, or "adapt".')
         kernel = resolve_kernel(estimator.kernel, degree=estimator.degree, gamma=gamma, coef0=estimator.coef0)
         if "gamma" in adapts and not isinstance(kernel, Gaussian | Exponential | Laplacian):
             raise ValueError(

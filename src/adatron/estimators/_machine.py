@@ -118,6 +118,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             maker = copy(self)
             if "C" in settings.adapts:
                 maker.C = chosen.C
+            if "epsilon" in settings.adapts:
+                maker.epsilon = self.path_.epsilon
             if "gamma" in settings.adapts:
                 settings = replace(settings, kernel=of_width(settings.kernel, chosen.gamma))
             if settings.max_time is not None:

@@ -25,12 +25,16 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
         """The problem."""
 
+    def _found(self, maker: Self) -> None:
+        """Keep what "adapt" has found, beyond the kernel and C."""
+
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y; a row of weight w counts as w equal rows."""
         settings = Settings.of(self)
         rows = self._validated(X, y, sample_weight, y_numeric=True)
         maker, settings, _ = self._adapted(settings, rows)
+        self._found(maker)
         training = Training(settings, rows.X, rows.weight)
         problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
 
@@ -86,12 +90,14 @@ class SVR(KernelRegressor):
     C : price of a deviation beyond epsilon; ``np.inf`` allows none; "adapt" finds it out, as ``gamma="adapt"`` does
         the kernel's width.
     criterion : by what "adapt" chooses: "cv", five folds, or "loo", one row left out at a time.
-    epsilon : half the width of the tube in which deviations cost nothing.
+    epsilon : half the width of the tube in which deviations cost nothing, in the unit of the targets; "adapt" takes
+        3 s √(ln m / m), where s is the root of the mean squared error in cross-validation.
 
     Attributes
     ----------
     support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, n_iter_, fit_status_, shape_fit_ : as in
-    scikit-learn. converged_, stop_reason_, objective_, duality_gap_, kkt_violation_, trace_, solutions_ : as of `SVC`.
+    scikit-learn. converged_, stop_reason_, objective_, duality_gap_, kkt_violation_, trace_, solutions_, gamma_,
+    sigma_, C_, path_ : as of `SVC`. epsilon_ : what it was trained with.
 
     Examples
     --------
@@ -112,7 +118,7 @@ class SVR(KernelRegressor):
         coef0: float = 0.0,
         tol: float = 1e-3,
         C: float | str = 1.0,
-        epsilon: float = 0.1,
+        epsilon: float | str = 0.1,
         shrinking: bool = True,
         cache_size: float = 2000,
         verbose: bool = False,
@@ -146,9 +152,14 @@ class SVR(KernelRegressor):
         self.n_jobs = n_jobs
         self.criterion = criterion
 
+    def _found(self, maker: Self) -> None:
+        self.epsilon_ = real("epsilon", maker.epsilon, at_least=0)
+
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
         C = real("C", self.C, above=0, infinite=True)
-        return problems.epsilon_regression(targets, C, self.epsilon, bias=settings.bias, weight=weight)
+        return problems.epsilon_regression(
+            targets, C, real("epsilon", self.epsilon, at_least=0), bias=settings.bias, weight=weight
+        )
 
 
 class NuSVR(KernelRegressor):

@@ -13,6 +13,9 @@ A machine of one class has no errors to count. Its width is the one that spreads
 variance of K_ij, neither all alike (too wide) nor all nothing (too narrow), which needs no climb at all. (Evangelista,
 Embrechts & Szymanski, 2007, divide by the mean; in few dimensions that takes widths at which every row is alone.)
 
+Regression counts C, tol, and ε while it looks, in standard deviations of the targets. `epsilon="adapt"` then takes
+3 s √(ln m / m) of Cherkassky & Ma (2004), with s² the mean squared error in cross-validation for the noise's variance.
+
 Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
 criteria are noisy, and a smooth valley is safer than a deep hole.
 
@@ -57,6 +60,7 @@ TOL = 1e-2  # of climbs that are only looked at
 FOLDS = 5
 CAUTION = 0.002  # deviations of a single row's error that e times the C has to gain
 ONE_CLASS_WIDTHS = 40
+EPSILON = 0.1  # deviations of the targets, while the width and C are looked for
 LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
@@ -81,6 +85,11 @@ class _Search:
     """One search: the map, then the closer look."""
 
     def __init__(self, estimator: Any, settings: Settings, rows: Any, criterion: str) -> None:
+        self.unit = 1.0 if is_classifier(estimator) else float(np.std(np.asarray(rows.y, dtype=np.float64))) or 1.0
+        self.any_epsilon = "epsilon" in settings.adapts
+        if self.any_epsilon:
+            estimator = copy(estimator)
+            estimator.epsilon = EPSILON * self.unit
         self.estimator, self.settings, self.rows, self.criterion = estimator, settings, rows, criterion
         self.path = Path(criterion)
         self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
@@ -102,6 +111,13 @@ class _Search:
             self.best(stage, _around(sigma, sigmas), _around(trade, trades))
         if len(stage) == self.rows.X.shape[0]:
             self.starts = stage.starts(self.path.chosen)
+        if self.settings.tol > self.unit / 10:
+            self.path.notes.append(
+                f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
+            )
+        if self.any_epsilon:
+            m = self.rows.X.shape[0]
+            self.path.epsilon = float(3 * np.sqrt(self.path.best.value * np.log(m) / m))
         return self.path
 
     def few(self) -> int:
@@ -196,7 +212,8 @@ class _Stage:
         if trades is not None:
             size = float(self.matrix.diagonal.mean())
             variance = size - float(self.matrix.values.mean())
-            Cs = (trades / (variance if variance > 1e-9 * size else 1.0)).tolist()  # none: all rows are alike
+            variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
+            Cs = (trades * self.search.unit / variance).tolist()
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
@@ -277,7 +294,8 @@ class _Stage:
         machine = copy(self.search.estimator)
         if self.widths is not None:
             machine.gamma, machine.kernel = "scale", self.search.settings.kernel
-        machine.tol, machine.max_time, machine.max_iter = max(machine.tol, TOL), None, -1
+        unit = self.search.unit
+        machine.tol, machine.max_time, machine.max_iter = max(min(machine.tol, unit), TOL * unit), None, -1
         machine.solver = "auto"
         found = cross_validate(
             machine,
@@ -291,7 +309,7 @@ class _Stage:
             n_jobs=self.search.settings.n_jobs,
         )
         losses = 1 - found.mean[0] if is_classifier(machine) else -found.mean[0]
-        losses = np.where(found.violation[0].max(axis=1) > 1, np.inf, losses)  # hard margins that do not exist
+        losses = np.where(found.violation[0].max(axis=1) > unit, np.inf, losses)  # hard margins that do not exist
         seconds = (perf_counter() - began) / len(losses)
         return [
             replace(here, C=here.C if Cs is None else float(Cs[c]), value=float(loss), seconds=seconds)
@@ -304,7 +322,8 @@ class _Stage:
         if is_classifier(self.search.estimator):
             rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
         if rows < 2:
-            raise ValueError(f"criterion='cv' needs two rows of every class, and one has {rows}: pass more rows.")
+            each = " of every class, and one has 1" if is_classifier(self.search.estimator) else ", and there is 1 sample"
+            raise ValueError(f"criterion='cv' needs two rows{each}: pass more rows.")
         return min(FOLDS, rows)
 
     def starts(self, point: Point | None) -> Starts:

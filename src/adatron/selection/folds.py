@@ -137,6 +137,8 @@ def _refuse_adapt(estimator: Any, gamma: Any, C: Any) -> None:
             if grid is None:
                 raise ValueError(f"{name}='adapt' is no number: pass {name}=[...] to cross_validate.")
             setattr(estimator, name, 1.0)
+    if says_adapt(getattr(estimator, "epsilon", None)):
+        raise ValueError("epsilon='adapt' is no number: pass a number of at least 0.")
 
 
 def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Array | None:

@@ -50,6 +50,7 @@ class Path:
     points: list[Point] = field(default_factory=list)
     chosen: Point | None = None
     notes: list[str] = field(default_factory=list)
+    epsilon: float = nan  # of a regressor that asked for it, from the error of the chosen point
 
     def __len__(self) -> int:
         return len(self.points)
@@ -91,7 +92,8 @@ class Path:
             here = self.chosen
             width = f"σ = {here.sigma:.6g} (gamma = {here.gamma:.6g})" if isfinite(here.sigma) else ""
             price = "" if np.isnan(here.C) else f"C = {here.C:.6g}"
-            found = ", ".join(part for part in (width, price) if part)
+            tube = f"ε = {self.epsilon:.6g}" if isfinite(self.epsilon) else ""
+            found = ", ".join(part for part in (width, price, tube) if part)
             lines.append(f"chosen by {self.criterion}: {found}; {len(self)} points, {self.seconds:.3g} s")
         return "\n".join([*lines, *self.notes])
 
@@ -111,8 +113,10 @@ class Path:
             return {k: v if isfinite(v) else None for k, v in asdict(point).items()}
 
         chosen = None if self.chosen is None else plain(self.chosen)
+        epsilon = self.epsilon if isfinite(self.epsilon) else None
+        points = list(map(plain, self))
         return json.dumps(
-            {"criterion": self.criterion, "points": list(map(plain, self)), "chosen": chosen, "notes": self.notes}
+            {"criterion": self.criterion, "points": points, "chosen": chosen, "notes": self.notes, "epsilon": epsilon}
         )
 
     def plot(self, ax: Any = None) -> Any:
