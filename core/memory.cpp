@@ -13,8 +13,9 @@ namespace adatron {
 namespace {
 
 constexpr std::size_t huge = std::size_t(2) << 20;
-constexpr std::size_t least = std::size_t(1) << 17;  // smaller pieces the system's own allocator keeps
-constexpr std::size_t limit = std::size_t(64) << 20;
+constexpr std::size_t least = std::size_t(1) << 17;   // smaller pieces the system's own allocator keeps
+constexpr std::size_t most = std::size_t(16) << 20;   // larger ones are few, and too much to hold on to
+constexpr std::size_t limit = std::size_t(32) << 20;  // of all that is kept
 
 struct Piece {
     void* start;
@@ -36,9 +37,10 @@ const int registered = pthread_atfork(nullptr, nullptr, renew_after_fork);
 }  // namespace
 
 void* take(std::size_t& bytes) {
-    const std::size_t alignment = bytes >= huge ? huge : 64;
-    bytes = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    if (bytes >= least && bytes <= limit) {
+    const auto whole = [&](std::size_t pages) { return (std::max<std::size_t>(bytes, 1) + pages - 1) / pages * pages; };
+    const std::size_t alignment = bytes >= huge && whole(huge) - bytes <= bytes / 8 ? huge : 64;
+    bytes = whole(alignment);
+    if (bytes >= least && bytes <= most) {
         Shelf& s = *shelf;
         const std::lock_guard lock(s.mutex);
         auto best = s.pieces.end();  // the smallest that is not much too large
@@ -62,14 +64,17 @@ void* take(std::size_t& bytes) {
 }
 
 void GiveBack::operator()(void* p) const {
-    if (bytes >= least && bytes <= limit) {
+    if (bytes >= least && bytes <= most) {
         Shelf& s = *shelf;
         const std::lock_guard lock(s.mutex);
-        if (s.bytes + bytes <= limit) {
-            s.pieces.push_back({p, bytes});
-            s.bytes += bytes;
-            return;
+        s.pieces.push_back({p, bytes});
+        s.bytes += bytes;
+        while (s.bytes > limit) {  // what has lain there for longest
+            s.bytes -= s.pieces.front().bytes;
+            std::free(s.pieces.front().start);
+            s.pieces.erase(s.pieces.begin());
         }
+        return;
     }
     std::free(p);
 }

@@ -11,9 +11,9 @@ struct Kept {
     T* bottom;  // g of those that may shrink
 };
 
-// The extremes of stretch s, after g += step · values where they are given.
-template <class T, bool update>
-inline void sweep_stretch(PairProblem<T>& q, Kept<T> kept, int s, const T* values, T step) {
+// The extremes of stretch s, after g += step · (Q_i − Q_j), of which either may be nothing.
+template <class T, bool of_i, bool of_j>
+inline void sweep_stretch(PairProblem<T>& q, Kept<T> kept, int s, const T* row_i, const T* row_j, T step) {
     constexpr int lanes = Traits<T>::lanes;
     const T infinity = T(__builtin_huge_val());
     const Index begin = s * stretch_length;
@@ -22,10 +22,13 @@ inline void sweep_stretch(PairProblem<T>& q, Kept<T> kept, int s, const T* value
     Vector<T> top = splat(-infinity), bottom = splat(-infinity);
     for (int k = 0; k < int(stretch_length); k += lanes) {
         Vector<T> g = load(gradient + k);
-        if constexpr (update) {
-            g += step * load(values + k);
-            store(gradient + k, g);
-        }
+        if constexpr (of_i && of_j)
+            g += step * (load(row_i + k) - load(row_j + k));
+        else if constexpr (of_i)
+            g += step * load(row_i + k);
+        else if constexpr (of_j)
+            g -= step * load(row_j + k);
+        if constexpr (of_i || of_j) store(gradient + k, g);
         top = larger(load(up + k) - g, top);
         bottom = larger(load(down + k) + g, bottom);
     }
@@ -63,10 +66,22 @@ PairOutcome solve_stretches(PairProblem<T>& q, const LitRows<T>& rows, T* room) 
     PairOutcome outcome;
     const int count = q.segment_end[0] / int(stretch_length);
     const Kept<T> kept{room, room + count * lanes};
-    for (int s = 0; s < count; ++s) sweep_stretch<T, false>(q, kept, s, nullptr, T(0));
-    const auto carry = [&](int k, T step) {
-        for (Index e = rows.start[k]; e < rows.start[k + 1]; ++e)
-            sweep_stretch<T, true>(q, kept, rows.stretch[e], rows.values + e * stretch_length, step);
+    for (int s = 0; s < count; ++s) sweep_stretch<T, false, false>(q, kept, s, nullptr, nullptr, T(0));
+    const auto carry = [&](int i, int j, T step) {
+        Index a = rows.start[i], b = rows.start[j];
+        const Index past_a = rows.start[i + 1], past_b = rows.start[j + 1];
+        while (a < past_a || b < past_b) {
+            const int s = a < past_a ? rows.stretch[a] : count, r = b < past_b ? rows.stretch[b] : count;
+            const T *row_i = rows.values + a * stretch_length, *row_j = rows.values + b * stretch_length;
+            if (s == r)
+                sweep_stretch<T, true, true>(q, kept, s, row_i, row_j, step);
+            else if (s < r)
+                sweep_stretch<T, true, false>(q, kept, s, row_i, row_j, step);
+            else
+                sweep_stretch<T, false, true>(q, kept, r, row_i, row_j, step);
+            a += s <= r;
+            b += r <= s;
+        }
     };
     for (;;) {
         const Best<T> top = largest_of(kept.top, count), bottom = largest_of(kept.bottom, count);
@@ -90,8 +105,7 @@ PairOutcome solve_stretches(PairProblem<T>& q, const LitRows<T>& rows, T* room) 
         const Moved moved = move(q, i, j, value_at(rows, i, j));
         outcome.unbounded = moved.unbounded;
         if (moved.unbounded) return outcome;
-        carry(i, T(moved.step));
-        carry(j, -T(moved.step));
+        carry(i, j, T(moved.step));
         ++outcome.steps;
         if (q.gradient[i] == before_i && q.gradient[j] == before_j && !moved.flat) return outcome;
     }

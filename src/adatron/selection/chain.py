@@ -35,7 +35,7 @@ MANY = 2000
 NEIGHBOURS = 1.1  # rows for each that supports or violates
 FEW_MORE = 64  # rows that come along when some are lacking
 MOST_FEW = 0.5  # of all rows
-ROOMY = 2.5  # times the rows that would do, and a part of the matrix is made anew
+ROOMY = 1.6  # times the rows that would do, and a part of the matrix is made anew
 WORTHWHILE = 256  # free coefficients: fewer are soon done with
 MANY_FREE = 256  # that a large working set is for
 FEW_GAP = 0.03  # part of the violation that a climb over few rows aims at
@@ -90,6 +90,9 @@ class Chain:
 
     def solve(self, problem: Problem, last: Reached | None = None) -> Reached:
         """From the last one's coefficients, if there is one, to this one's optimum."""
+        self._whole.problem = None  # whatever its engine is at
+        if self._kept is not None:
+            self._kept.problem = None
         beta, product = self._start(problem, last)
         many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
         part = self._whole
@@ -142,7 +145,7 @@ class Chain:
         nearest[wanted] = -np.inf
         more = np.sort(np.argpartition(nearest, count)[:count])
         done, rows = len(rows), np.concatenate((rows, more))
-        values = self.matrix.room()
+        values = self.matrix.room(int(MOST_FEW * m))
         self.matrix.core.compact(rows, done=done, out=values)
         self._kept = _Part(rows, Matrix(values, self.matrix.diagonal[rows]))
         return self._kept

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import cache
 from threading import Event
 from typing import Any
 
@@ -33,6 +35,9 @@ from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import one_blas_thread
 
 MOST = 12_000  # rows whose matrices are held in memory
+MOST_BYTES = 50_000_000  # of problems that are kept from width to width
+PROBLEM_BYTES = 90  # a row, in regression; half as much otherwise
+FEW_FOLDS = 20  # whose learners are kept without their problems
 
 Index = NDArray[np.int64]
 
@@ -99,6 +104,7 @@ class Grid:
         balanced = isinstance(getattr(estimator, "class_weight", None), str)
         self.dependent = balanced or hasattr(estimator, "nu")
         self.cancelled = Event()
+        self._learners: dict[int, Learner] = {}
 
     def shape(self) -> tuple[int, int, int]:
         """Widths, C, folds."""
@@ -179,7 +185,7 @@ class Grid:
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
-            learner = data.learner(train)
+            learner = self._learner(k, train, data)
             last: list[Reached | None] = (
                 list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
             )
@@ -201,6 +207,19 @@ class Grid:
                     first = list(last)
                 scores[g, c, k] = self._score(learner, values, data, test)
                 violation[g, c, k] = worst
+
+    def _learner(self, fold: int, train: Index, data: Ordered) -> Learner:
+        """Of a fold: the same for every width, and so are its problems, as long as they do not take much memory."""
+        if fold not in self._learners:
+            learner = data.learner(train)
+            problems = len(self.splits) * len(self.C) * len(learner.pieces)
+            if problems * data.size * PROBLEM_BYTES <= MOST_BYTES:
+                pieces = [Piece(piece.rows, cache(piece.problem)) for piece in learner.pieces]
+                learner = replace(learner, pieces=pieces)
+            elif len(self.splits) > FEW_FOLDS:
+                return learner
+            self._learners[fold] = learner
+        return self._learners[fold]
 
     def _chain(self, matrix: Matrix, piece: Piece, chains: dict[bytes | None, tuple[Matrix, Chain]]) -> Chain:
         """Of a piece's rows: all, or for few of them their part of the matrix."""

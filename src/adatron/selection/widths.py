@@ -57,10 +57,10 @@ class Matrix:
         """K[index]."""
         return np.asarray(self.values[index])
 
-    def room(self) -> NDArray[Any]:
-        """Memory for a part of the matrix, the same for every width: what is touched first costs most."""
-        if self.spare is None:
-            self.spare = np.empty(self.values.shape, dtype=self.values.dtype)  # a promise: only what is used is taken
+    def room(self, most: int) -> NDArray[Any]:
+        """Memory for a part of at most so many rows, the same for every width: what is touched first costs most."""
+        if self.spare is None or len(self.spare) < most:
+            self.spare = np.empty((most, most), dtype=self.values.dtype)  # a promise: only what is used is taken
         return self.spare
 
     def product(self, coef: Array) -> Array:
