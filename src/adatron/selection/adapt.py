@@ -322,10 +322,8 @@ class _Stage:
         if is_classifier(self.search.estimator):
             rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
         if rows < 2:
-            each = (
-                " of every class, and one has 1" if is_classifier(self.search.estimator) else ", and there is 1 sample"
-            )
-            raise ValueError(f"criterion='cv' needs two rows{each}: pass more rows.")
+            short = "of every class, and one has 1" if is_classifier(self.search.estimator) else "or more, not 1 sample"
+            raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
         return min(FOLDS, rows)
 
     def starts(self, point: Point | None) -> Starts:
