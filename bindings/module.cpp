@@ -106,6 +106,15 @@ void bind_gram(nb::module_& m, const char* name) {
         },
         "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, Released());
     gram.def_static(
+        "of_distances",
+        [](const Distances<T>& distances, double gamma, Vector<double> diagonal, std::size_t cache_bytes, int threads) {
+            return std::make_unique<Gram<T>>(distances, gamma,
+                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
+                                             cache_bytes, threads);
+        },
+        "distances"_a, nb::kw_only(), "gamma"_a, "diagonal"_a, "cache_bytes"_a, "threads"_a, nb::keep_alive<0, 1>());
+    gram.def("widen", &Gram<T>::widen, "gamma"_a, "Another width, of what is made from distances.");
+    gram.def_static(
         "of_matrix",
         [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads,
            std::optional<Matrix<std::uint8_t>> lit) {

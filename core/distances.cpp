@@ -80,20 +80,24 @@ Distances<T>::Distances(const Points<T>& points, Form form, Meeting meeting, int
 }
 
 template <class T>
-void Distances<T>::kernel(double gamma, T* out, std::uint8_t* lit, int threads) const {
+void Distances<T>::kernel_row(Index i, double gamma, T* out, std::uint8_t* lit) const {
     const Index width = stretches(count_);
     const auto exponentials = loops<T>().exponentials;
+    for (Index s = 0; s < width; ++s) {
+        const Index begin = s * stretch_length, n = std::min(stretch_length, count_ - begin);
+        const bool some = gamma * double(least_[i * width + s]) < nothing;
+        if (lit) lit[s] = some;
+        if (some)
+            exponentials(row(i) + begin, n, T(gamma), out + begin);
+        else
+            std::fill_n(out + begin, n, T(0));
+    }
+}
+
+template <class T>
+void Distances<T>::kernel(double gamma, T* out, std::uint8_t* lit, int threads) const {
     parallel(count_, 16, threads, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
-            for (Index s = 0; s < width; ++s) {
-                const Index begin = s * stretch_length, n = std::min(stretch_length, count_ - begin);
-                const bool some = gamma * double(least_[i * width + s]) < nothing;
-                lit[i * width + s] = some;
-                if (some)
-                    exponentials(row(i) + begin, n, T(gamma), out + i * count_ + begin);
-                else
-                    std::fill_n(out + i * count_ + begin, n, T(0));
-            }
+        for (Index i = first; i < last; ++i) kernel_row(i, gamma, out + i * count_, lit + i * stretches(count_));
     });
 }
 

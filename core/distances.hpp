@@ -26,7 +26,9 @@ public:
 
     Index count() const { return count_; }
     const T* row(Index i) const { return values_.get() + i * count_; }
-    // out = exp(−gamma d); `lit` tells for every row and stretch whether there is anything.
+    // out = exp(−gamma d) of one row; `lit`, if given, tells for every stretch whether there is anything.
+    void kernel_row(Index i, double gamma, T* out, std::uint8_t* lit = nullptr) const;
+    // The same of all rows; `lit` tells for every row and stretch whether there is anything.
     void kernel(double gamma, T* out, std::uint8_t* lit, int threads) const;
 
 private:

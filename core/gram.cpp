@@ -40,6 +40,14 @@ Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vecto
 }
 
 template <class T>
+Gram<T>::Gram(const Distances<T>& distances, double gamma, std::vector<double> diagonal, std::size_t cache_bytes,
+              int threads)
+    : Gram(std::move(diagonal), cache_bytes, threads) {
+    distances_ = &distances;
+    gamma_ = gamma;
+}
+
+template <class T>
 Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
               const std::uint8_t* lit)
     : Gram(std::move(diagonal), cache_bytes, threads) {
@@ -66,12 +74,24 @@ void Gram<T>::open_cache() {
             if (capacity_ <= smallest_cache) throw;
             capacity_ = std::max(capacity_ / 2, smallest_cache);
         }
+    empty_cache();
+}
+
+template <class T>
+void Gram<T>::empty_cache() {
     slot_of_.assign(count(), -1);
     owner_.assign(capacity_, -1);
     last_use_.assign(capacity_, 0);
     released_.assign(capacity_, 0);
     released_slots_.clear();
     used_ = 0;
+}
+
+template <class T>
+void Gram<T>::widen(double gamma) {
+    if (!distances_) throw std::logic_error("only a matrix made from distances has another width");
+    gamma_ = gamma;
+    empty_cache();
 }
 
 template <class T>
@@ -188,6 +208,21 @@ void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
         kernel_rows(kernel_, *points_, index, int(count), *columns_, out, threads_);
         return;
     }
+    if (distances_) {
+        parallel(count, 4, threads_, [&](Index first, Index last) {
+            std::vector<T> some(all_active() ? 0 : active_count());
+            for (Index k = first; k < last; ++k) {
+                if (all_active()) {
+                    distances_->kernel_row(index[k], gamma_, out[k]);
+                    continue;
+                }
+                const T* from = distances_->row(index[k]);
+                for (Index j = 0; j < active_count(); ++j) some[j] = from[active_[j]];
+                adatron::loops<T>().exponentials(some.data(), active_count(), T(gamma_), out[k]);
+            }
+        });
+        return;
+    }
     parallel(count, 1, threads_, [&](Index first, Index last) {
         for (Index k = first; k < last; ++k) {
             const T* from = matrix_ + index[k] * matrix_stride_;
@@ -202,7 +237,8 @@ void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
 template <class T>
 Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
     const std::vector<Index> wanted = missing(index, count);
-    if (!wanted.empty() && !points_ && !matrix_) throw std::logic_error("rows of this matrix must be stored first");
+    if (!wanted.empty() && !points_ && !matrix_ && !distances_)
+        throw std::logic_error("rows of this matrix must be stored first");
     // batches of about ten milliseconds, so that the clock is looked at often enough
     const double work = double(active_count()) * (points_ ? points_->work() + 16 : 4);
     const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
@@ -306,6 +342,24 @@ void Gram<T>::add_product(const Index* index, Index count, const double* weight,
     parallel(this->count(), 1024, threads_, [&](Index first, Index last) {
         add(cached_weight.data(), cached.data(), int(cached.size()), first, last, out);
     });
+    if (distances_) {
+        constexpr Index batch = 48;
+        const Buffer<T> values = allocate<T>(std::size_t(batch) * this->count());
+        for (Index k = 0; k < Index(rest.size()); k += batch) {
+            const Index n = std::min(batch, Index(rest.size()) - k);
+            std::vector<const T*> rows(n);
+            parallel(n, 4, threads_, [&](Index first, Index last) {
+                for (Index r = first; r < last; ++r) {
+                    T* const row = values.get() + r * this->count();
+                    distances_->kernel_row(rest[k + r], gamma_, row);
+                    rows[r] = row;
+                }
+            });
+            parallel(this->count(), 1024, threads_,
+                     [&](Index first, Index last) { add(&rest_weight[k], rows.data(), int(n), first, last, out); });
+        }
+        return;
+    }
     if (!rest.empty())
         kernel_product(kernel_, *points_, rest.data(), Index(rest.size()), rest_weight.data(), 1, *points_, out,
                        threads_);

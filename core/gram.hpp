@@ -22,6 +22,9 @@ public:
     // Rows come from points through a kernel ...
     Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal, std::size_t cache_bytes,
          int threads);
+    // ... or from distances that the caller keeps alive: exp(−gamma d) ...
+    Gram(const Distances<T>& distances, double gamma, std::vector<double> diagonal, std::size_t cache_bytes,
+         int threads);
     // ... or from a matrix that the caller keeps alive, or, when that is null, from `store` alone.
     // `lit`, if given, tells for every row and stretch of columns (distances.hpp) whether there is more than zeros.
     Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
@@ -38,7 +41,8 @@ public:
     Index rows_computed() const { return rows_computed_; }
 
     void activate(const Index* index, Index count);
-    void forget();  // every cached row, giving its memory back
+    void forget();             // every cached row, giving its memory back
+    void widen(double gamma);  // every cached row, keeping its memory for those of another width (of distances)
     // Which of these rows must be computed, each once; those that are there count as used now.
     std::vector<Index> missing(const Index* index, Index count);
     void store(const Index* index, Index count, const T* values);  // of missing rows: count x active_count, row-major
@@ -70,6 +74,7 @@ public:
 private:
     Gram(std::vector<double> diagonal, std::size_t cache_bytes, int threads);
     void open_cache();
+    void empty_cache();
     T* slot(Index s) const { return cache_.get() + std::size_t(s) * stride_; }
     std::size_t row_bytes() const { return std::size_t(stride_) * sizeof(T); }
     void compute(const Index* index, Index count, T* const* out) const;
@@ -80,6 +85,8 @@ private:
     Kernel kernel_;
     std::shared_ptr<const Points<T>> points_;
     std::shared_ptr<const Points<T>> columns_;  // the active ones
+    const Distances<T>* distances_ = nullptr;
+    double gamma_ = 0;
     const T* matrix_ = nullptr;
     Index matrix_stride_ = 0;
     const std::uint8_t* lit_ = nullptr;

@@ -192,6 +192,12 @@ class Gram32:
     def of_points(kernel: Sequence[Term], points: Points32, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
 
     @staticmethod
+    def of_distances(distances: Distances32, *, gamma: float, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram32: ...
+
+    def widen(self, gamma: float) -> None:
+        """Another width, of what is made from distances."""
+
+    @staticmethod
     def of_matrix(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int, lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Gram32: ...
 
     def activate(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
@@ -238,6 +244,12 @@ class Gram64:
 
     @staticmethod
     def of_points(kernel: Sequence[Term], points: Points64, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
+
+    @staticmethod
+    def of_distances(distances: Distances64, *, gamma: float, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int) -> Gram64: ...
+
+    def widen(self, gamma: float) -> None:
+        """Another width, of what is made from distances."""
 
     @staticmethod
     def of_matrix(matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cache_bytes: int, threads: int, lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> Gram64: ...

@@ -28,6 +28,8 @@ from adatron.kernels import (
     Precomputed,
     Sigmoid,
     Terms,
+    of_width,
+    width_of,
 )
 from adatron.threads import effective_threads
 
@@ -52,7 +54,8 @@ def nothing() -> None:
 class Gram:
     """The kernel matrix of X: rows when asked for, products, the diagonal.
 
-    ``dtype`` is that of kernel values; sums are float64 always. ``cache_bytes`` limits what is kept of the matrix.
+    ``dtype`` is that of kernel values; sums are float64 always. ``cache_bytes`` limits what is kept of the matrix. With
+    the core's ``distances`` of the rows, values come from them.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Gram:
         dtype: DTypeLike = np.float32,
         cache_bytes: float = 2e9,
         threads: int | None = None,
+        distances: Any = None,
     ) -> None:
         X = self.X = matrix("X", X, keep_float32=True)
         self.kernel = kernel.resolve(X)
@@ -86,7 +90,9 @@ class Gram:
         make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
         terms = self.kernel.terms()
         self.by_python = False
-        if isinstance(self.kernel, Precomputed):
+        if distances is not None:
+            self.core = make.of_distances(distances, gamma=width_of(self.kernel), **options)
+        elif isinstance(self.kernel, Precomputed):
             self.core = make.of_matrix(np.ascontiguousarray(X, dtype=self.dtype), **options)
         elif terms is None:
             self.by_python = True
@@ -106,6 +112,12 @@ class Gram:
         if isinstance(self.kernel, Precomputed):
             return 1.0
         return float(self.X.size) / self.size  # of a sparse matrix, what is stored
+
+    def widen(self, gamma: float) -> None:
+        """Another width, where values come from distances."""
+        self.kernel = of_width(self.kernel, gamma)
+        self.core.widen(gamma)
+        self._known = None
 
     def in_float64(self) -> Gram:
         """The same matrix with float64 values; rows cached here are given up."""

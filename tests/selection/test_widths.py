@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from adatron import _core
+from adatron.gram import Gram
 from adatron.kernels import Exponential, Gaussian, Laplacian, Linear, gamma_of, of_width, sigma_of
 from adatron.selection.widths import Widths
 
@@ -61,3 +62,46 @@ def test_median_and_units():
 def test_a_kernel_without_width_is_refused():
     with pytest.raises(ValueError, match=r"kernel=Linear\(\) has no width"):
         Widths(Linear(), np.ones((2, 1)))
+
+
+# ---------------------------------------------------------------- row by row
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(sigma=1.0), Exponential(1.0), Laplacian(1.0)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_when_they_are_asked_for(kernel, dtype):
+    """Every width from the same distances, all columns or some, and products of rows that no one has asked for."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    close = {"rtol": 0, "atol": 1e-7 if dtype == np.float64 else 3e-6}
+    gram = Widths(kernel, X, dtype=dtype, ordered=False).gram(X, 1.0)
+    for gamma in (0.01, 0.7, 60.0):
+        gram.widen(gamma)
+        K = of_width(kernel, gamma)(X)
+        np.testing.assert_allclose(gram.rows([5, 149, 0]), K[[5, 149, 0]], **close)
+        coef = np.where(rng.random(150) > 0.4, rng.normal(size=150), 0.0)
+        np.testing.assert_allclose(gram.product(coef), K @ coef, rtol=0, atol=150 * close["atol"])
+        some = np.array([3, 7, 8, 100])
+        gram.activate(some)
+        np.testing.assert_allclose(gram.rows([7, 50]), K[np.ix_([7, 50], some)], **close)
+        gram.activate()
+        np.testing.assert_allclose(gram.product(2 * coef), K @ (2 * coef), rtol=0, atol=300 * close["atol"])
+        exact = gram.in_float64()
+        np.testing.assert_allclose(exact.rows([1]), K[[1]], rtol=0, atol=1e-12)
+
+
+def test_rows_that_no_one_wants_are_not_made():
+    X = np.random.default_rng(1).normal(size=(400, 2))
+    gram = Widths(Gaussian(1.0), X, ordered=False).gram(X, 1.0)
+    for gamma in (0.5, 2.0):
+        before = gram.core.rows_computed
+        gram.widen(gamma)
+        gram.rows(np.arange(20))
+        gram.rows(np.arange(10))
+        assert gram.core.rows_computed - before == 20
+
+
+def test_only_distances_have_other_widths():
+    gram = Gram(Gaussian(1.0), np.eye(3))
+    with pytest.raises(RuntimeError, match="only a matrix made from distances has another width"):
+        gram.widen(2.0)

@@ -24,7 +24,7 @@ from adatron._check import Array, choice, finite_vector, real
 from adatron._rows import matrix
 from adatron.estimators._fit import SMALL
 from adatron.gram import Gram, expansion
-from adatron.kernels import Gaussian, Kernel, Precomputed, gamma_of, has_width, of_width
+from adatron.kernels import Gaussian, Kernel, gamma_of, has_width, of_width
 from adatron.problems import Bias, Problem, hinge, squared_hinge
 from adatron.selection.bounds import margin_bound
 from adatron.selection.bounds import radius as ball_of
@@ -131,7 +131,7 @@ class _Climber:
         self.threads = effective_threads(n_jobs)
         self.dtype = np.dtype(np.float64 if X.shape[0] <= SMALL or tol < 1e-5 else np.float32)
         self.widths = Widths(kernel, X, dtype=self.dtype, threads=self.threads, ordered=False)
-        self.room = self.widths.blank()
+        self.gram = self.widths.gram(X, 1.0)
         self.error = _error_of(held_out, kernel, X, self.threads)
         self.path = Path("bound")
         self.starts: dict[float, Array] = {}
@@ -170,8 +170,8 @@ class _Climber:
         """The machine of this width, from the nearest narrower one's; None if there is no such machine."""
         began = perf_counter()
         gamma = gamma_of(self.kernel, sigma)
-        K = self.widths.fill(self.room, gamma).values
-        gram = Gram(Precomputed(), K, dtype=self.dtype, threads=self.threads)
+        gram = self.gram
+        gram.widen(gamma)  # rows are made when they are asked for: what stays inactive costs nothing
         near = max((s for s in self.starts if s <= sigma), default=None)
         start = None if near is None else meet_sums(self.problem, self.starts[near])
         solution = solve(self.problem, gram, self.solver, start=start, tol=self.tol)

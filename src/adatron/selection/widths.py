@@ -118,6 +118,11 @@ class Widths:
         matrix.renew()
         return matrix
 
+    def gram(self, X: Any, gamma: float) -> Gram:
+        """The same matrix row by row, as they are asked for; the rows must stand as they were given."""
+        kernel = of_width(self.kernel, gamma)
+        return Gram(kernel, X, dtype=self.dtype, threads=self.threads, distances=self.core)
+
     def distances(self, index: Any) -> NDArray[Any]:
         """Rows of the distances d."""
         index = np.ascontiguousarray(index, dtype=np.int64)
