@@ -6,7 +6,8 @@
 * **cost**: a fit that adapts σ, or σ and C, against a single fit at what it chose;
 * **folds**: a 10 x 10 grid in 5 folds on 5,000 rows of covtype against one fit of scikit-learn-intelex in float32;
 * **paths**: the papers' experiments with the kernel path, and their picture;
-* **regression**: R² of SVR that adapts, against a grid.
+* **regression**: R² of SVR that adapts, against a grid;
+* **machines**: many classes with one σ and C for all their machines, and with one for each.
 
 Features are standardised with the training rows' mean and deviation. All figures go to benchmarks/results.
 """
@@ -24,8 +25,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 
 from adatron import SVC, SVR
 from adatron.datasets import find, load
@@ -94,6 +97,26 @@ SETS: dict[str, Callable[[], Data]] = {
     "ijcnn1": pair("ijcnn1"),
     "cancer": cancer,
     "digits": digits,
+}
+
+
+def digits_of_mail() -> Data:
+    """USPS, ten classes."""
+    data = find("usps")
+    return np.asarray(data["X_train"], dtype=np.float64).reshape(len(data["y_train"]), -1), data["y_train"]
+
+
+def trees() -> Data:
+    """Forest cover, seven classes: 20,000 rows of subset100k."""
+    data = find("covtype")
+    return covtype()[0], data["y"][data["subset100k"][:20_000]]
+
+
+MANY_CLASSES: dict[str, Callable[[], Data]] = {
+    "wine": lambda: load_wine(return_X_y=True),
+    "digits": lambda: load_digits(return_X_y=True),
+    "usps": digits_of_mail,
+    "covtype": trees,
 }
 
 
@@ -322,6 +345,28 @@ def regression(rows: int) -> list[dict[str, Any]]:
     return records
 
 
+def machines(rows: int, splits: int) -> list[dict[str, Any]]:
+    """Test errors in per cent, one σ and C for all machines or for each, by pairs and against the rest."""
+    pairs, rest = SVC(gamma="adapt", C="adapt"), SVC(gamma="adapt", C="adapt", multiclass="ovr")
+    ways = {"pairs": pairs, "pairs, each": OneVsOneClassifier(pairs)}
+    ways |= {"rest": rest, "rest, each": OneVsRestClassifier(pairs)}
+    records = []
+    for name, source in MANY_CLASSES.items():
+        try:
+            data = [split(source(), rows, seed) for seed in range(splits)]
+        except FileNotFoundError as missing:
+            print(f"{name}: {missing}")
+            continue
+        record: dict[str, Any] = {"set": name, "rows": len(data[0][1]), "classes": len(np.unique(data[0][1]))}
+        for way, machine in ways.items():
+            fits = [(timed(lambda m=machine, d=d: clone(m).fit(d[0], d[1])), d) for d in data]
+            record[way] = float(np.mean([100 * (1 - fitted.score(d[2], d[3])) for (fitted, _), d in fits]))
+            record[f"{way}, s"] = median(seconds for (_, seconds), _ in fits)
+        records.append(record)
+        print(record, flush=True)
+    return records
+
+
 def regressed(data: Split) -> dict[str, Any]:
     """Of every way to choose, R² and seconds."""
     X, y, X_test, y_test = data
@@ -389,12 +434,12 @@ def epochs(sonar: Any) -> dict[str, Any]:
 def main(words: list[str] | None = None) -> None:
     """Run all parts, or those named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.selection", description=__doc__)
-    parser.add_argument("parts", nargs="*", help="study, cost, folds, paths, regression; all unless named")
+    parser.add_argument("parts", nargs="*", help="study, cost, folds, paths, regression, machines; all unless named")
     parser.add_argument("--picture", type=Path, help="where the papers' paths are drawn")
     parser.add_argument("--quick", action="store_true", help="few rows, no peers, nothing saved")
     parser.add_argument("--rows", type=int, default=1000, help="of the study")
     options = parser.parse_args(words)
-    parts = options.parts or ["study", "cost", "folds", "paths", "regression"]
+    parts = options.parts or ["study", "cost", "folds", "paths", "regression", "machines"]
     quick = options.quick
     out: dict[str, Any] = {}
     if "study" in parts:
@@ -411,6 +456,8 @@ def main(words: list[str] | None = None) -> None:
         out["paths"] = paths(options.picture)
     if "regression" in parts:
         out["regression"] = regression(120 if quick else 1000)
+    if "machines" in parts:
+        out["machines"] = machines(90, 1) if quick else machines(1000, 4)
     if not quick:
         to = Path(__file__).parent / "results" / f"{datetime.now(UTC):%Y-%m-%d}-selection.json"
         known = json.loads(to.read_text()) if to.exists() else {}

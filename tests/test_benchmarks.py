@@ -242,7 +242,8 @@ def test_selection_in_its_quick_form(monkeypatch, capsys):
 
     monkeypatch.setattr(selection, "SETS", {"blobs": blobs, "absent": absent})
     monkeypatch.setattr(selection, "REGRESSIONS", {"diabetes": lambda: load_diabetes(return_X_y=True)})
-    selection.main(["study", "cost", "regression", "--quick"])
+    monkeypatch.setattr(selection, "MANY_CLASSES", {"wine": selection.MANY_CLASSES["wine"], "absent": absent})
+    selection.main(["study", "cost", "regression", "machines", "--quick"])
     told = capsys.readouterr().out
     assert "absent: absent.npz is not in $ADATRON_DATA" in told
     assert '"from grid"' in told
