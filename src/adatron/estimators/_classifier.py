@@ -246,6 +246,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
 
 def _class_weight(wanted: Any, classes: NDArray[Any], rows: Rows) -> Array:
+    if wanted is None:
+        return np.ones(len(classes))
     weight = compute_class_weight(wanted, classes=classes, y=rows.y, sample_weight=rows.weight)
     if (weight < 0).any() or not np.isfinite(weight).all():
         raise ValueError(f"class_weight={wanted!r} is negative: pass weights of at least 0, and finite ones.")

@@ -281,7 +281,7 @@ class _Stage:
         if reached.violation > 1 or not np.isfinite(reached.violation):  # a hard margin that does not exist
             return np.inf
         if self.search.criterion == "span":
-            return span(problem, matrix, reached.beta).smooth  # type: ignore[arg-type]
+            return span(problem, matrix, reached.beta, product=reached.product).smooth  # type: ignore[arg-type]
         if self.search.criterion == "xi-alpha":
             if problem.use != "hinge":
                 raise ValueError("criterion='xi-alpha' is for the hinge: pass criterion='span', or loss='hinge'.")

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs  # called often, for small systems
 from scipy.special import expit
 
 from adatron._check import Array, finite_vector, integer, real
@@ -206,7 +205,9 @@ class Span:
         return self.margins <= 0
 
 
-def span(problem: Problem, gram: Gram, beta: ArrayLike, *, weight: ArrayLike | None = None) -> Span:
+def span(
+    problem: Problem, gram: Gram, beta: ArrayLike, *, weight: ArrayLike | None = None, product: Array | None = None
+) -> Span:
     """Leave-one-out of a hinge or squared hinge, exact as long as free coefficients stay free and bounded ones bound.
 
     The span rule of Vapnik & Chapelle (2000). Without row p, its coefficient is made up for by the free ones, V, and
@@ -222,22 +223,23 @@ def span(problem: Problem, gram: Gram, beta: ArrayLike, *, weight: ArrayLike | N
     its mean diagonal added, and more where it is not positive definite even so: then M cannot be singular, and a row
     with a twin in V has S_p = 0 to rounding.
 
-    β should be optimal to 1e-3 or better. `weight` weighs the rows in the means. Cost for V of size v: v(v + bounded)
-    kernel values, 2v³/3 + v² · bounded operations.
+    β should be optimal to 1e-3 or better. `weight` weighs the rows in the means; `product` is K β, if that is known.
+    Cost for V of size v: v(v + bounded) kernel values, 2v³/3 + v² · bounded operations.
     """
     signs = _labels(problem, "hinge", "squared_hinge")
     point = _coefficients(problem, gram, beta)
-    product = gram.product(point)
+    product = gram.product(point) if product is None else product
     g = gradient(problem, product, point)
     b, _ = bias_of(problem, g, point)
     distance, shift = _spans(problem, gram, point, g, b)
     margins = signs * (product + b + shift) - np.abs(point) * (distance - problem.ridge)
     weights = _weights(weight, len(problem))
+    total = weights.sum()
     return Span(
         margins,
-        error=float(np.average(margins <= 0, weights=weights)),
-        slack=float(np.average(np.maximum(0.0, 1 - margins), weights=weights)),
-        smooth=float(np.average(expit(-STEEPNESS * margins), weights=weights)),
+        error=float(weights @ (margins <= 0) / total),
+        slack=float(weights @ np.maximum(0.0, 1 - margins) / total),
+        smooth=float(weights @ expit(-STEEPNESS * margins) / total),
     )
 
 
@@ -282,10 +284,10 @@ def _free_spans(L: Array, border: bool) -> Array:
 
 def _bounded_spans(L: Array, across: Array, diagonal: Array, border: bool) -> Array:
     """K_pp - vᵀM⁻¹v = K_pp - ‖z‖² + (uᵀz - 1)²/‖u‖² with z = L⁻¹K_Vp, u = L⁻¹1; without border no third term."""
-    z = solve_triangular(L, across, lower=True, check_finite=False)
+    solved, _ = dtrtrs(L, np.column_stack((across, np.ones(len(L)))), lower=1)
+    z, u = solved[:, :-1], solved[:, -1]
     distance = diagonal - np.einsum("ij,ij->j", z, z)
     if border:
-        u = solve_triangular(L, np.ones(len(L)), lower=True, check_finite=False)
         distance += (u @ z - 1) ** 2 / (u @ u)
     return np.asarray(np.maximum(distance, 0.0))
 
@@ -295,11 +297,12 @@ def _factor(K: Array, ridge: Array) -> Array:
     jitter = JITTER
     scale = float(np.abs(K.diagonal() + ridge).mean()) or 1.0
     while True:
-        A = K + np.diag(ridge + jitter * scale)
-        try:
-            return np.asarray(cholesky(A, lower=True, overwrite_a=True))
-        except LinAlgError:
-            jitter *= MORE_JITTER
+        A = np.array(K, order="F")
+        A[np.diag_indices(len(A))] += ridge + jitter * scale
+        L, failed = dpotrf(A, lower=1, clean=1, overwrite_a=1)
+        if not failed:
+            return np.asarray(L)
+        jitter *= MORE_JITTER
 
 
 def _values(gram: Gram, index: NDArray[Any], columns: NDArray[Any]) -> Array:
