@@ -184,10 +184,9 @@ void bind_distances(nb::module_& m, const char* name) {
             "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a, Released())
         .def(
             "kernel",
-            [](const D& d, double gamma, MutableMatrix<T> out, MutableMatrix<std::uint8_t> lit, int threads) {
-                d.kernel(gamma, out.data(), lit.data(), threads);
-            },
-            "gamma"_a, nb::kw_only(), "out"_a, "lit"_a, "threads"_a, Released())
+            [](const D& d, double gamma, MutableMatrix<T> out, MutableMatrix<std::uint8_t> lit, int threads,
+               double faint) { d.kernel(gamma, out.data(), lit.data(), threads, faint); },
+            "gamma"_a, nb::kw_only(), "out"_a, "lit"_a, "threads"_a, "faint"_a = nothing, Released())
         .def(
             "rows",
             [](const D& d, Vector<Index> index, MutableMatrix<T> out) {

@@ -80,12 +80,12 @@ Distances<T>::Distances(const Points<T>& points, Form form, Meeting meeting, int
 }
 
 template <class T>
-void Distances<T>::kernel_row(Index i, double gamma, T* out, std::uint8_t* lit) const {
+void Distances<T>::kernel_row(Index i, double gamma, T* out, std::uint8_t* lit, double faint) const {
     const Index width = stretches(count_);
     const auto exponentials = loops<T>().exponentials;
     for (Index s = 0; s < width; ++s) {
         const Index begin = s * stretch_length, n = std::min(stretch_length, count_ - begin);
-        const bool some = gamma * double(least_[i * width + s]) < nothing;
+        const bool some = gamma * double(least_[i * width + s]) < faint;
         if (lit) lit[s] = some;
         if (some)
             exponentials(row(i) + begin, n, T(gamma), out + begin);
@@ -95,9 +95,9 @@ void Distances<T>::kernel_row(Index i, double gamma, T* out, std::uint8_t* lit) 
 }
 
 template <class T>
-void Distances<T>::kernel(double gamma, T* out, std::uint8_t* lit, int threads) const {
+void Distances<T>::kernel(double gamma, T* out, std::uint8_t* lit, int threads, double faint) const {
     parallel(count_, 16, threads, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i) kernel_row(i, gamma, out + i * count_, lit + i * stretches(count_));
+        for (Index i = first; i < last; ++i) kernel_row(i, gamma, out + i * count_, lit + i * stretches(count_), faint);
     });
 }
 

@@ -27,9 +27,10 @@ public:
     Index count() const { return count_; }
     const T* row(Index i) const { return values_.get() + i * count_; }
     // out = exp(−gamma d) of one row; `lit`, if given, tells for every stretch whether there is anything.
-    void kernel_row(Index i, double gamma, T* out, std::uint8_t* lit = nullptr) const;
+    // What is `faint` is nothing: exp(−faint) and less.
+    void kernel_row(Index i, double gamma, T* out, std::uint8_t* lit = nullptr, double faint = nothing) const;
     // The same of all rows; `lit` tells for every row and stretch whether there is anything.
-    void kernel(double gamma, T* out, std::uint8_t* lit, int threads) const;
+    void kernel(double gamma, T* out, std::uint8_t* lit, int threads, double faint = nothing) const;
 
 private:
     Index count_;

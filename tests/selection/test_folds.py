@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 from sklearn.pipeline import make_pipeline
 
 from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from adatron.kernels import Gaussian
 from adatron.selection import CrossValidation, chain, cross_validate
 
 ROWS = 90
@@ -315,6 +316,19 @@ def test_the_estimator_and_the_data_are_left_alone():
 def test_scores_of_scikit_learn(ours, theirs, y, grid):
     ours, theirs = (clone(machine).set_params(**EXACT) for machine in (ours, theirs))
     agree(ours, X, y, against=theirs, cv=3, close=1e-12 if y is not TARGETS else 1e-4, **grid)
+
+
+def test_without_a_bias_the_faintest_neighbour_decides():
+    """Kernel values of 1e-40 and less, whose sign is all there is to go by."""
+    many, labels = make_classification(400, 12, n_informative=8, flip_y=0.08, random_state=1)
+    found = cross_validate(SVC(bias="none"), many, labels, gamma=(3.0, 20.0), C=(1.0,), cv=3)
+    for g, gamma in enumerate((3.0, 20.0)):
+        K = Gaussian(gamma=gamma)(many)
+        for k, (train, test) in enumerate(StratifiedKFold(3).split(many, labels)):
+            machine = SVC(bias="none", gamma=gamma).fit(many[train], labels[train])
+            coef = np.zeros(len(train))
+            coef[machine.support_] = machine.dual_coef_[0]
+            assert found.scores[g, 0, k] == np.mean((K[np.ix_(test, train)] @ coef > 0) == (labels[test] == 1))
 
 
 # ---------------------------------------------------------------- many rows

@@ -119,7 +119,8 @@ class Grid:
         family: Widths | None = None
         if has_width(kernel):
             largest = float(self.widths.max()) if self.widths is not None else 0.0
-            family = Widths(kernel, X, dtype=self.dtype, threads=self.threads, largest=largest)
+            whole = self.settings.bias == "none"
+            family = Widths(kernel, X, dtype=self.dtype, threads=self.threads, largest=largest, whole=whole)
             order = family.order
         else:
             order = np.arange(X.shape[0])
@@ -241,7 +242,9 @@ class Grid:
         """Decision values of held-out rows; those that the climb has not carried along are made here."""
         coef, at, rho = reached.coef, reached.bias, learner.scale(reached)
         if piece.rows is None:
-            return np.asarray((reached.product[test] + at) / rho)
+            # without a bias the faintest value may decide, and must not drown in what climbing has left of rounding
+            product = reached.product if reached.problem.sums else matrix.product(coef)
+            return np.asarray((product[test] + at) / rho)
         some = np.flatnonzero(coef)
         K = matrix.values[np.ix_(test, piece.rows[some])]
         return np.asarray((K.astype(np.float64) @ coef[some] + at) / rho)

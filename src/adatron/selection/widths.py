@@ -76,6 +76,7 @@ class Widths:
     """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``.
 
     ``largest`` is the largest γ to come, for distances to be exact enough; unless ``ordered``, rows stay as they are.
+    If ``whole``, values below 1e-8 are there too: without a bias they may decide.
     """
 
     def __init__(
@@ -87,10 +88,12 @@ class Widths:
         threads: int = 1,
         largest: float = 0.0,
         ordered: bool = True,
+        whole: bool = False,
     ) -> None:
         if not has_width(kernel):
             raise ValueError(f"kernel={kernel!r} has no width: pass Gaussian, Exponential or Laplacian.")
         self.kernel, self.threads, self.dtype = kernel, threads, np.dtype(dtype)
+        self._options = {"faint": np.inf} if whole else {}
         self.order: Index = np.arange(X.shape[0])
         if ordered and not issparse(X):
             self.order = _core.nearby_order(np.ascontiguousarray(X, dtype=np.float64))
@@ -114,7 +117,8 @@ class Widths:
 
     def fill(self, matrix: Matrix, gamma: float, threads: int | None = None) -> Matrix:
         """The matrix of this width, in place."""
-        self.core.kernel(float(gamma), out=matrix.values, lit=matrix.lit, threads=threads or self.threads)
+        threads = threads or self.threads
+        self.core.kernel(float(gamma), out=matrix.values, lit=matrix.lit, threads=threads, **self._options)
         matrix.renew()
         return matrix
 
