@@ -109,6 +109,7 @@ class Chain:
             steps += taken
             if not self._holds(problem.fold(beta), product):
                 product = self.matrix.product(problem.fold(beta))
+                part.problem = None  # its engine has to be told
             violation = kkt_violation(problem, gradient(problem, product, beta), beta)
             if end == _core.Climbed.unbounded:
                 break
