@@ -91,6 +91,7 @@ void Decomposition<T>::extremes() {
 
 template <class T>
 double Decomposition<T>::select() {
+    all_ = false;
     extremes();
     choose();
     lay_out();
@@ -220,6 +221,7 @@ double Decomposition<T>::take_all() {
     place_.assign(stretches(rows_) * stretch_length, padding);
     std::iota(place_.begin(), place_.begin() + rows_, Index(0));
     segment_end_[0] = int(place_.size());
+    fresh_.assign(place_.size(), 1);  // for whoever goes on by working sets
     ++rounds_;
     return gap_;
 }

@@ -184,6 +184,24 @@ def test_a_working_set_chosen_twice_is_gathered():
         assert kkt_violation(inside, level[held], beta[held]) <= 1e-7
 
 
+@pytest.mark.parametrize("m", [64, 300])
+def test_by_working_sets_after_all_at_once(m):
+    """A climb over everything leaves nothing behind that a working set could take for kernel values."""
+    rng = np.random.default_rng(7)
+    matrix = scattered(m, rng, gamma=200.0)
+    assert matrix.lit.mean() < 0.4 or m == 64
+    problem = problem_of("hinge", rng, m)
+    engine = engine_of(problem, matrix, size=64)
+    engine.climb(goal=0.5, seconds=1.0)
+    for _ in range(200):
+        if engine.select() <= 1e-6:
+            break
+        engine.advance(tolerance=1e-7, max_steps=10_000)
+    beta = np.zeros(m)
+    engine.write(beta)
+    assert kkt_violation(problem, gradient(problem, beta @ matrix.values, beta), beta) <= 1.01e-6
+
+
 def test_a_part_grows():
     rng = np.random.default_rng(6)
     for dtype in (np.float32, np.float64):

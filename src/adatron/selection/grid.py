@@ -37,7 +37,6 @@ from adatron.threads import one_blas_thread
 MOST = 12_000  # rows whose matrices are held in memory
 MOST_BYTES = 50_000_000  # of problems that are kept from width to width
 PROBLEM_BYTES = 90  # a row, in regression; half as much otherwise
-FEW_FOLDS = 20  # whose learners are kept without their problems
 
 Index = NDArray[np.int64]
 
@@ -214,12 +213,10 @@ class Grid:
         if fold not in self._learners:
             learner = data.learner(train)
             problems = len(self.splits) * len(self.C) * len(learner.pieces)
-            if problems * data.size * PROBLEM_BYTES <= MOST_BYTES:
-                pieces = [Piece(piece.rows, cache(piece.problem)) for piece in learner.pieces]
-                learner = replace(learner, pieces=pieces)
-            elif len(self.splits) > FEW_FOLDS:
+            if problems * data.size * PROBLEM_BYTES > MOST_BYTES:
                 return learner
-            self._learners[fold] = learner
+            pieces = [Piece(piece.rows, cache(piece.problem)) for piece in learner.pieces]
+            self._learners[fold] = replace(learner, pieces=pieces)
         return self._learners[fold]
 
     def _chain(self, matrix: Matrix, piece: Piece, chains: dict[bytes | None, tuple[Matrix, Chain]]) -> Chain:
