@@ -60,8 +60,9 @@ def gram_of(kind: str, kernel, X: np.ndarray, **options) -> Gram:
     match kind:
         case "sparse":
             return Gram(kernel, sparse.csr_array(X), **options)
-        case "precomputed":
-            return Gram(Precomputed(), kernel(X), **options)
+        case "precomputed":  # by distinct rows: BLAS may round the products of duplicates differently
+            distinct, where = np.unique(X, axis=0, return_inverse=True)
+            return Gram(Precomputed(), kernel(distinct)[np.ix_(where, where)], **options)
         case "callable":
             return Gram(Callable(kernel), X, **options)
     return Gram(kernel, X, **options)
