@@ -326,7 +326,8 @@ NB_MODULE(_core, m) {
     nb::enum_<Meeting>(m, "Meeting")
         .value("dot", Meeting::dot)
         .value("squared_distance", Meeting::squared_distance)
-        .value("absolute_distance", Meeting::absolute_distance);
+        .value("absolute_distance", Meeting::absolute_distance)
+        .value("absolute_from_norms", Meeting::absolute_from_norms);
     nb::class_<Factor>(m, "Factor")
         .def(
             "__init__",

@@ -9,8 +9,10 @@ namespace adatron {
 // `distance` is no kernel: it is what the points' meeting gives, for kernels of many widths to be made of.
 enum class Form : std::uint8_t { linear, polynomial, gaussian, exponential, laplacian, sigmoid, distance };
 
-// How two points meet before the kernel's formula is applied.
-enum class Meeting : std::uint8_t { dot, squared_distance, absolute_distance };
+// How two points meet before the kernel's formula is applied. Distances are sums of differences; of sparse points,
+// `absolute_from_norms` is faster (‖x‖₁ corrected where y is stored) and loses digits where norms are much larger than
+// distances. Of dense points it is `absolute_distance`.
+enum class Meeting : std::uint8_t { dot, squared_distance, absolute_distance, absolute_from_norms };
 
 struct Factor {
     Form form = Form::linear;

@@ -39,6 +39,17 @@ struct SparseColumns {  // columns [first, last) in CSR form
     Index first, last;
 };
 
+// Up to `lanes` sparse rows side by side: a table of the features that any of them has, a vector for each feature.
+template <class T>
+struct SparseRows {
+    const std::int32_t* place;  // of a feature in the table; 0, where the table holds zeros: no row has it
+    const T* table;
+    Index places;  // 1 to places - 1 are features
+    const T* norms;
+    T* column;  // a zero for each place
+    int count;
+};
+
 // What becomes of a factor's value: value' = scale * k + shift, then stored or multiplied into what is there.
 struct Epilogue {
     Factor factor;
@@ -88,8 +99,7 @@ struct Loops {
     int strip;
     // out[r] is the place of row r's value at column `first`
     void (*fill)(const Epilogue&, const Strips<T>&, const Panels<T>&, T* const* out);
-    void (*fill_sparse)(const Epilogue&, const T* table, const T* norms, int rows, const SparseColumns<T>&,
-                        T* const* out);
+    void (*fill_sparse)(const Epilogue&, const SparseRows<T>&, const SparseColumns<T>&, T* const* out);
     // Squared norms of the panels' points, summed in the order of `fill`'s dot products: a point's distance to itself,
     // and to its duplicates, comes out as zero and not as rounding.
     void (*norms)(const Panels<T>&, T* out);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <new>
 
 #include "pool.hpp"
 
@@ -60,17 +62,16 @@ Points<T> Points<T>::sparse(const Index* start, const std::int32_t* feature, con
 template <class T>
 void Points<T>::norms_from_dots() {
     const int lanes = loops_->lanes;
-    std::vector<T> table(std::size_t(features_) * lanes), unused(lanes), values(std::size_t(lanes) * lanes);
+    std::vector<T> values(std::size_t(lanes) * lanes);
     std::vector<Index> index(lanes);
     std::vector<T*> out(lanes);
     for (int r = 0; r < lanes; ++r) out[r] = values.data() + r * lanes;
+    SparseGroup<T> group(*this);
     for (Index begin = 0; begin < count_; begin += lanes) {
         const int rows = int(std::min<Index>(lanes, count_ - begin));
         for (int r = 0; r < rows; ++r) index[r] = begin + r;
-        spread(index.data(), rows, table.data());
-        loops_->fill_sparse(Epilogue{}, table.data(), unused.data(), rows, sparse_columns(begin, begin + rows),
-                            out.data());
-        unspread(index.data(), rows, table.data());
+        loops_->fill_sparse(Epilogue{}, group.load(index.data(), rows, Meeting::dot),
+                            sparse_columns(begin, begin + rows), out.data());
         for (int r = 0; r < rows; ++r) norms_[begin + r] = out[r][r];
     }
 }
@@ -137,26 +138,81 @@ void Points<T>::gather_strips(const Index* index, int count, T* values, T* norms
 }
 
 template <class T>
-void Points<T>::spread(const Index* index, int count, T* table) const {
-    for (int r = 0; r < count; ++r)
-        for (Index k = start_[index[r]]; k < start_[index[r] + 1]; ++k)
-            table[Index(feature_[k]) * loops_->lanes + r] = value_[k];
-}
-
-template <class T>
-void Points<T>::unspread(const Index* index, int count, T* table) const {
-    for (int r = 0; r < count; ++r)
-        for (Index k = start_[index[r]]; k < start_[index[r] + 1]; ++k)
-            table[Index(feature_[k]) * loops_->lanes + r] = T(0);
-}
-
-template <class T>
 T Points<T>::absolute_norm(Index i) const {
     double sum = 0;
     for (Index k = start_[i]; k < start_[i + 1]; ++k) sum += std::abs(double(value_[k]));
     return T(sum);
 }
 
+namespace {
+
+constexpr int most_kept = 1 << 20;  // features whose places a thread keeps between calls: 4 MB
+
+std::vector<std::int32_t>& kept_places() {
+    thread_local std::vector<std::int32_t> places;
+    return places;
+}
+
+}  // namespace
+
+template <class T>
+SparseGroup<T>::SparseGroup(const Points<T>& points)
+    : points_(points), own_(nullptr, std::free), norms_(points.loops().lanes) {
+    const std::size_t features = points.features();
+    if (features <= most_kept) {
+        kept_.swap(kept_places());
+        if (kept_.size() < features) kept_.resize(features);
+        place_ = kept_.data();
+    } else {
+        own_.reset(static_cast<std::int32_t*>(std::calloc(features, sizeof(std::int32_t))));
+        if (!own_) throw std::bad_alloc();
+        place_ = own_.get();
+    }
+}
+
+template <class T>
+SparseGroup<T>::~SparseGroup() {
+    clear();
+    if (kept_.size() > kept_places().size()) kept_.swap(kept_places());
+}
+
+template <class T>
+void SparseGroup<T>::clear() {
+    const std::size_t lanes = points_.loops().lanes;
+    for (std::int32_t feature : present_) place_[feature] = 0;
+    std::fill_n(table_.begin(), std::min(table_.size(), (present_.size() + 1) * lanes), T(0));
+    present_.clear();
+}
+
+template <class T>
+SparseRows<T> SparseGroup<T>::load(const Index* index, int count, Meeting meeting) {
+    clear();
+    const std::size_t lanes = points_.loops().lanes;
+    const auto& start = points_.start_;
+    std::size_t most = 0;
+    for (int r = 0; r < count; ++r) most += std::size_t(start[index[r] + 1] - start[index[r]]);
+    most = std::min<std::size_t>(most, points_.features());
+    // all memory before the first mark: whatever fails leaves zeros
+    present_.reserve(most);
+    if (table_.size() < (most + 1) * lanes) table_.resize((most + 1) * lanes);
+    if (column_.size() < most + 1) column_.resize(most + 1);
+    for (int r = 0; r < count; ++r) {
+        norms_[r] =
+            meeting == Meeting::absolute_from_norms ? points_.absolute_norm(index[r]) : points_.squared_norm(index[r]);
+        for (Index k = start[index[r]]; k < start[index[r] + 1]; ++k) {
+            std::int32_t& place = place_[points_.feature_[k]];
+            if (place == 0) {
+                present_.push_back(points_.feature_[k]);
+                place = std::int32_t(present_.size());
+            }
+            table_[std::size_t(place) * lanes + r] = points_.value_[k];
+        }
+    }
+    return {place_, table_.data(), Index(present_.size()) + 1, norms_.data(), column_.data(), count};
+}
+
+template class SparseGroup<float>;
+template class SparseGroup<double>;
 template class Points<float>;
 template class Points<double>;
 

@@ -10,6 +10,9 @@
 namespace adatron {
 
 template <class T>
+class SparseGroup;
+
+template <class T>
 class Points {
 public:
     // `center` (may be null) is subtracted: distances do not change and lose less to cancellation.
@@ -38,13 +41,11 @@ public:
     void gather_strips(const Index* index, int count, T* values, T* norms) const;
     int padded(int count) const { return (count + loops_->strip - 1) / loops_->strip * loops_->strip; }
 
-    // Up to `lanes` rows spread over a zeroed table of features * lanes (sparse), and the table zeroed again.
-    void spread(const Index* index, int count, T* table) const;
-    void unspread(const Index* index, int count, T* table) const;
     T squared_norm(Index i) const { return norms_[i]; }
     T absolute_norm(Index i) const;
 
 private:
+    friend class SparseGroup<T>;
     template <class S>
     static Points pack(const S* x, Index count, int features, Index row_stride, const double* center, int threads);
     void norms_from_dots();
@@ -58,6 +59,29 @@ private:
     std::vector<Index> start_;
     std::vector<std::int32_t> feature_;
     std::vector<T> value_;
+};
+
+// Up to `lanes` rows of sparse points made ready to meet sparse columns (loops.hpp), one group after the other.
+template <class T>
+class SparseGroup {
+public:
+    explicit SparseGroup(const Points<T>& points);
+    ~SparseGroup();
+    SparseGroup(const SparseGroup&) = delete;
+    SparseGroup& operator=(const SparseGroup&) = delete;
+
+    // `meeting` says which norms are wanted.
+    SparseRows<T> load(const Index* index, int count, Meeting meeting);
+
+private:
+    void clear();
+
+    const Points<T>& points_;
+    std::vector<std::int32_t> kept_;                        // places, if there are few features: a thread keeps them
+    std::unique_ptr<std::int32_t[], void (*)(void*)> own_;  // or else: zeroed pages, taken only where touched
+    std::int32_t* place_;                                   // all zeros between groups
+    std::vector<std::int32_t> present_;                     // the features of this group
+    std::vector<T> table_, column_, norms_;                 // all zeros between groups, but for the norms
 };
 
 }  // namespace adatron

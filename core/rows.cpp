@@ -32,19 +32,10 @@ public:
 private:
     void fill_sparse(const Epilogue& e, const Points<T>& columns, Index first, Index last, T* const* out) const {
         const int lanes = points_.loops().lanes;
-        thread_local std::vector<T> table;  // zero between uses
-        table.resize(std::max(table.size(), std::size_t(points_.features()) * lanes));
-        std::vector<T> norms(lanes);
-        for (int r = 0; r < count_; r += lanes) {
-            const int group = std::min(lanes, count_ - r);
-            points_.spread(index_ + r, group, table.data());
-            for (int k = 0; k < group; ++k)
-                norms[k] = e.factor.meeting == Meeting::absolute_distance ? points_.absolute_norm(index_[r + k])
-                                                                          : points_.squared_norm(index_[r + k]);
-            points_.loops().fill_sparse(e, table.data(), norms.data(), group, columns.sparse_columns(first, last),
-                                        out + r);
-            points_.unspread(index_ + r, group, table.data());
-        }
+        SparseGroup<T> group(points_);
+        for (int r = 0; r < count_; r += lanes)
+            points_.loops().fill_sparse(e, group.load(index_ + r, std::min(lanes, count_ - r), e.factor.meeting),
+                                        columns.sparse_columns(first, last), out + r);
     }
 
     const Points<T>& points_;

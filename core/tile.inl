@@ -47,8 +47,6 @@ struct Formula {
     int degree;
     bool from_dot;
 
-    static constexpr double log2e = 1.4426950408889634;
-
     explicit Formula(const Epilogue& e)
         : gamma(T(e.factor.gamma)),
           coef0(T(e.factor.coef0)),
@@ -56,10 +54,7 @@ struct Formula {
           shift(T(e.shift)),
           degree(e.factor.degree),
           from_dot(e.factor.meeting == Meeting::dot) {
-        if (e.factor.form == Form::sigmoid) {
-            gamma = T(2 * log2e * e.factor.gamma);
-            coef0 = T(2 * log2e * e.factor.coef0);
-        } else if (e.factor.form != Form::polynomial) {
+        if (e.factor.form != Form::polynomial && e.factor.form != Form::sigmoid) {
             gamma = T(-log2e * e.factor.gamma);
             // infinite widths of no extent: a point still is one with itself
             if (gamma < -Traits<T>::largest) gamma = -Traits<T>::largest;
@@ -78,7 +73,7 @@ struct Formula {
             }
             return power;
         } else if constexpr (form == Form::sigmoid) {
-            return T(1) - T(2) / (power_of_two<T>(gamma * sum + coef0) + T(1));
+            return tanh_of<T>(gamma * sum + coef0);
         } else {
             if constexpr (form != Form::laplacian) {
                 if (from_dot) sum = larger(norms - T(2) * sum, Vector<T>{});
@@ -142,43 +137,67 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
     }
 }
 
-// Sparse columns against up to 2 * lanes rows that were spread into a table, feature by feature: each stored
-// value of a column brings two vector operations, whatever the rows hold.
-template <class T, Form form, Meeting meeting>
-void fill_sparse_as(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
-                    T* const* out) {
+// The sums of one sparse column against a group of sparse rows. Differences run over all features of the group, then
+// over what only the column has: no cancellation. Everything else takes two vector operations for each stored value
+// of the column, whatever the rows hold.
+template <class T, Meeting meeting>
+inline void meet_sparse(const SparseRows<T>& rows, const SparseColumns<T>& columns, Index c, Vector<T> (&sum)[2]) {
     constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
-    const Formula<T> formula(e);
-    const Vector<T> row_norm[2] = {load(norms), load(norms + lanes)};
-    for (Index c = columns.first; c < columns.last; ++c) {
-        Vector<T> sum[2] = {Vector<T>{}, Vector<T>{}};
-        if constexpr (meeting != Meeting::dot) {  // |x - y| summed as |x| where y is stored as nothing
-            sum[0] = row_norm[0];
-            sum[1] = row_norm[1];
-        }
-        for (Index k = columns.start[c]; k < columns.start[c + 1]; ++k) {
+    constexpr bool differences = meeting == Meeting::squared_distance || meeting == Meeting::absolute_distance;
+    const Index begin = columns.start[c], end = columns.start[c + 1];
+    for (int h = 0; h < 2; ++h)
+        sum[h] = meeting == Meeting::absolute_from_norms ? load(rows.norms + h * lanes) : Vector<T>{};
+    if constexpr (differences) {
+        T rest = 0;
+        for (Index k = begin; k < end; ++k) {
             const T value = columns.value[k];
-            const T* x = table + Index(columns.feature[k]) * width;
+            if (const std::int32_t place = rows.place[columns.feature[k]])
+                rows.column[place] = value;
+            else
+                rest += meeting == Meeting::squared_distance ? value * value : value < 0 ? -value : value;
+        }
+        for (Index place = 1; place < rows.places; ++place) {
+            const T value = rows.column[place];
+            rows.column[place] = 0;
+            for (int h = 0; h < 2; ++h) {
+                const Vector<T> d = load(rows.table + place * width + h * lanes) - value;
+                sum[h] += meeting == Meeting::squared_distance ? d * d : larger(d, -d);
+            }
+        }
+        for (int h = 0; h < 2; ++h) sum[h] += rest;
+    } else {
+        for (Index k = begin; k < end; ++k) {
+            const T value = columns.value[k];
+            const T* x = rows.table + Index(rows.place[columns.feature[k]]) * width;
             for (int h = 0; h < 2; ++h) {
                 const Vector<T> xs = load(x + h * lanes);
                 if constexpr (meeting == Meeting::dot) {
                     sum[h] += value * xs;
                 } else {
                     const Vector<T> d = xs - value;
-                    if constexpr (meeting == Meeting::squared_distance)
-                        sum[h] += d * d - xs * xs;
-                    else
-                        sum[h] += larger(d, -d) - larger(xs, -xs);
+                    sum[h] += larger(d, -d) - larger(xs, -xs);
                 }
             }
         }
+        if constexpr (meeting == Meeting::absolute_from_norms)
+            for (int h = 0; h < 2; ++h) sum[h] = larger(sum[h], Vector<T>{});
+    }
+}
+
+template <class T, Form form, Meeting meeting>
+void fill_sparse_as(const Epilogue& e, const SparseRows<T>& rows, const SparseColumns<T>& columns, T* const* out) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
+    const Formula<T> formula(e);
+    const Vector<T> row_norm[2] = {load(rows.norms), load(rows.norms + lanes)};
+    for (Index c = columns.first; c < columns.last; ++c) {
+        Vector<T> sum[2];
+        meet_sparse<T, meeting>(rows, columns, c, sum);
         T values[width];
         for (int h = 0; h < 2; ++h) {
-            if constexpr (meeting != Meeting::dot) sum[h] = larger(sum[h], Vector<T>{});
             const Vector<T> v = formula.template operator()<form>(sum[h], row_norm[h] + columns.norms[c]);
             store(values + h * lanes, formula.scale * v + formula.shift);
         }
-        for (int r = 0; r < rows; ++r) {
+        for (int r = 0; r < rows.count; ++r) {
             T& target = out[r][c - columns.first];
             target = e.multiply ? target * values[r] : values[r];
         }
@@ -197,7 +216,9 @@ void choose(const Epilogue& e, const Arguments&... arguments) {
         case Form::sigmoid:
             return Loop<T, Form::sigmoid, Meeting::dot>::run(e, arguments...);
         case Form::laplacian:
-            return Loop<T, Form::laplacian, Meeting::absolute_distance>::run(e, arguments...);
+            return e.factor.meeting == Meeting::absolute_from_norms
+                       ? Loop<T, Form::laplacian, Meeting::absolute_from_norms>::run(e, arguments...)
+                       : Loop<T, Form::laplacian, Meeting::absolute_distance>::run(e, arguments...);
         case Form::gaussian:
             return dot ? Loop<T, Form::gaussian, Meeting::dot>::run(e, arguments...)
                        : Loop<T, Form::gaussian, Meeting::squared_distance>::run(e, arguments...);
@@ -207,6 +228,8 @@ void choose(const Epilogue& e, const Arguments&... arguments) {
         case Form::distance:
             if (e.factor.meeting == Meeting::absolute_distance)
                 return Loop<T, Form::distance, Meeting::absolute_distance>::run(e, arguments...);
+            if (e.factor.meeting == Meeting::absolute_from_norms)
+                return Loop<T, Form::distance, Meeting::absolute_from_norms>::run(e, arguments...);
             return dot ? Loop<T, Form::distance, Meeting::dot>::run(e, arguments...)
                        : Loop<T, Form::distance, Meeting::squared_distance>::run(e, arguments...);
     }
@@ -215,15 +238,15 @@ void choose(const Epilogue& e, const Arguments&... arguments) {
 template <class T, Form form, Meeting meeting>
 struct DenseLoop {
     static void run(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {
-        fill_as<T, form, meeting>(e, rows, columns, out);
+        constexpr bool absolute = meeting == Meeting::absolute_from_norms;
+        fill_as<T, form, absolute ? Meeting::absolute_distance : meeting>(e, rows, columns, out);
     }
 };
 
 template <class T, Form form, Meeting meeting>
 struct SparseLoop {
-    static void run(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
-                    T* const* out) {
-        fill_sparse_as<T, form, meeting>(e, table, norms, rows, columns, out);
+    static void run(const Epilogue& e, const SparseRows<T>& rows, const SparseColumns<T>& columns, T* const* out) {
+        fill_sparse_as<T, form, meeting>(e, rows, columns, out);
     }
 };
 
@@ -233,9 +256,8 @@ void fill(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T*
 }
 
 template <class T>
-void fill_sparse(const Epilogue& e, const T* table, const T* norms, int rows, const SparseColumns<T>& columns,
-                 T* const* out) {
-    choose<T, SparseLoop>(e, table, norms, rows, columns, out);
+void fill_sparse(const Epilogue& e, const SparseRows<T>& rows, const SparseColumns<T>& columns, T* const* out) {
+    choose<T, SparseLoop>(e, rows, columns, out);
 }
 
 template <class T>
@@ -321,7 +343,7 @@ void add_sums(const double* weight, Index weight_stride, int sums, const T* cons
 template <class T>
 void exponentials(const T* d, Index count, T gamma, T* out) {
     constexpr int lanes = Traits<T>::lanes;
-    const T factor = -gamma * T(Formula<T>::log2e);
+    const T factor = -gamma * T(log2e);
     Index j = 0;
     for (; j + lanes <= count; j += lanes) store(out + j, power_of_two<T>(factor * load(d + j)));
     for (; j < count; ++j) out[j] = power_of_two<T>(splat(factor * d[j]))[0];

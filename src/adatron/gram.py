@@ -268,7 +268,9 @@ class Packed:
             case Exponential(a=a):
                 return _core.Factor(_core.Form.exponential, gamma=float(a), meeting=self._meeting(kernel))
             case Laplacian(gamma=float(gamma)):
-                return _core.Factor(_core.Form.laplacian, gamma=float(gamma), meeting=_core.Meeting.absolute_distance)
+                kind = _core.Meeting
+                meeting = kind.absolute_from_norms if self.sparse else kind.absolute_distance
+                return _core.Factor(_core.Form.laplacian, gamma=float(gamma), meeting=meeting)
         raise TypeError(f"kernel={kernel!r} has no native form: wrap it as Callable(kernel).")
 
     def _meeting(self, kernel: Kernel) -> _core.Meeting:

@@ -102,7 +102,7 @@ class Widths:
         careful = points.features <= CAREFUL_FEATURES or largest * points.spread > LARGEST_EXPONENT
         meeting = _core.Meeting.squared_distance if careful and not points.sparse else _core.Meeting.dot
         if isinstance(kernel, Laplacian):
-            meeting = _core.Meeting.absolute_distance
+            meeting = _core.Meeting.absolute_from_norms if points.sparse else _core.Meeting.absolute_distance
         make: Any = _core.Distances64 if self.dtype == np.float64 else _core.Distances32
         self.core = make(points.core, form=FORMS[type(kernel)], meeting=meeting, threads=threads)
 
