@@ -43,6 +43,8 @@ class Meeting(enum.Enum):
 
     absolute_distance = 2
 
+    absolute_from_norms = 3
+
 class Factor:
     def __init__(self, form: Form, *, gamma: float = 1.0, coef0: float = 0.0, degree: int = 1, meeting: Meeting = Meeting.dot) -> None: ...
 
