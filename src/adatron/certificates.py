@@ -9,13 +9,15 @@ With s = 1 this `primal` is the textbook's, ½‖w‖² plus the losses, and b i
 and piecewise quadratic in b: one sweep over its breakpoints finds the best b exactly. A box without
 end and without ridge makes a constraint of its term, p + s f + b ≥ 0 or ≤ 0. If the sum has such
 ends on one side only (ball, hulls), b alone meets them all, as if the sum had closed the box; if on
-both (hard margin), s ≥ 1 is taken just large enough. The cost is some passes over vectors, and a
+both (hard margin), s ≥ 1 is taken just large enough. Where C is huge against ½‖w‖², so that a violation
+within the tolerance costs more than all the rest, a slightly larger s pays too. The cost is some passes over vectors, and a
 sort of the few breakpoints that lie inside the KKT violation.
 """
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from dataclasses import replace
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -31,6 +33,8 @@ Members = slice | NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 NEWTON_STEPS = 64  # two or three are usual: each passes a vertex of a piecewise linear function
+WIDE_GAP = 1e-2  # with a gap as wide other scales are tried: C times a small violation may dwarf all of ½‖w‖²
+SCALES = 1 + 10.0 ** -np.arange(2, 16)
 ROUNDING = 1e-12  # a constraint violated by less, relatively, is met
 
 
@@ -65,7 +69,29 @@ def kkt_violation(problem: Problem, g: Array, beta: Array) -> float:
 
 
 def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
-    """Judge β: objective, duality gap, KKT violation, infeasibility and bias, all in float64.
+    """Judge β: objective, duality gap, KKT violation, infeasibility and bias, and how exactly they are known.
+
+    Kernel values are the gram's; `rounding` says what their errors may add to the KKT violation. Where the problem is
+    not convex no gap is claimed. Of a ``gram`` that is anything else with a ``product`` neither is known. ``snap`` is as of `judgement`.
+    """
+    from adatron.convexity import is_convex
+    from adatron.gram import Gram
+
+    if not isinstance(gram, Gram):
+        return judgement(problem, gram, beta, snap=snap)
+    if gram.size != problem.rows:
+        raise ValueError(f"gram has {gram.size} rows: pass one with {problem.rows}, as the problem has.")
+    point = finite_vector("beta", beta, length=len(problem))
+    if real("snap", snap, at_least=0) > 0:
+        point = snapped(problem, point, snap)
+    verdict = replace(judgement(problem, gram, point), rounding=gram.rounding(problem.fold(point)))
+    if not is_convex(problem, gram, point):
+        verdict = replace(verdict, primal=nan, gap=nan)
+    return verdict
+
+
+def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
+    """The same as far as it can be read off K·β: kernel values are taken as they are, and the problem as convex.
 
     Coefficients within `snap` times the box's width of a bound (times the largest coefficient, if
     the box has no end) are first put on it, and the free ones make up for it in the sums:
@@ -82,13 +108,16 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     objective = 0.5 * quadratic + _dot(0.5 * problem.ridge * point + problem.linear, point)
     g = gradient(problem, product, point)
     brackets = _brackets(problem, g, point)
-    primal = _primal(problem, _spread(problem, product), quadratic, brackets)
+    primal = least = _primal(problem, _spread(problem, product), quadratic, brackets)
+    if _relative(primal, -objective) > WIDE_GAP:
+        scaled = (_primal(problem, _spread(problem, product), quadratic, brackets, s) for s in SCALES)
+        least = min(primal, *scaled)
     value, rho = bias(problem, g, point)
     return Certificate(
         objective=objective,
         primal=primal,
         dual=-objective,
-        gap=_relative(primal, -objective),
+        gap=_relative(least, -objective),
         kkt_violation=max(0.0, *(high - low for low, high in brackets)),
         infeasibility=_infeasibility(problem, point),
         bias=value,
@@ -162,13 +191,15 @@ def _middle(low: float, high: float) -> float:
     return sum(ends) / len(ends) if ends else 0.0
 
 
-def _primal(problem: Problem, f: Array, quadratic: float, brackets: list[tuple[float, float]]) -> float:
+def _primal(
+    problem: Problem, f: Array, quadratic: float, brackets: list[tuple[float, float]], scale: float = 1.0
+) -> float:
     """The bound in the head of this file at its best b; inf if no scale meets the constraints."""
     rigid, lower, upper = problem.ridge == 0, problem.lower, problem.upper
     up, down = rigid & (upper == inf), rigid & (lower == -inf)
-    hard, scale = bool(up.any() or down.any()), 1.0
+    hard = bool(up.any() or down.any())
     if hard:
-        scale = _hard_scale(problem, f, up, down)
+        scale = max(scale, _hard_scale(problem, f, up, down))
         if scale == inf:
             return inf
         # Where its constraint holds, a term is least at its finite end: the box may close on that.
@@ -180,6 +211,8 @@ def _primal(problem: Problem, f: Array, quadratic: float, brackets: list[tuple[f
     for (members, total), (low, high) in zip(groups, brackets, strict=True):
         part = slope[members], problem.ridge[members], lower[members], upper[members]
         b = 0.0
+        if scale > 1:  # the brackets are those of the gradient, which is not scaled
+            low, high = float((-part[0]).min()), float((-part[0]).max())
         if problem.sums:
             b = _best_multiplier(*part, total, low, high) if low < high else _middle(low, high)
         if problem.sums and hard:

@@ -7,55 +7,56 @@ are answered between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.sparse import csr_array, issparse
 
 from adatron import _core
 from adatron._check import Array
 from adatron._rows import matrix
-from adatron.kernels import (
-    Exponential,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-    Terms,
-    of_width,
-    width_of,
+from adatron.kernels import Kernel, Precomputed, of_width, width_of
+from adatron.packing import PYTHON_WORK, Index, Packed, Pulse, expansion, nothing, pack, slices
+from adatron.precision import (
+    EXACT,
+    EXTENDED_WORK,
+    Arithmetic,
+    extended_sum,
+    measured_share,
+    of_distances,
+    row_errors,
+    sample_rows,
 )
 from adatron.threads import effective_threads
 
-Index = NDArray[np.int64]
-
 SLICE_SECONDS = 0.03
-SLICE_OPERATIONS = 4e9  # multiply-adds that take about as long
-PYTHON_WORK = 16_000  # a value of a Python function: slow, and its temporaries take memory beside the cache
-SAMPLE = 48  # rows on which float32 is compared with float64
-# Distances from dot products lose what norms have too much: beyond this, γ‖x‖² is subtracted coordinate by coordinate
-LARGEST_EXPONENT = 100.0
-FEW_FEATURES = 32  # where differences cost hardly more than dot products, and keep a digit more
-
-
-Pulse = Callable[[], None]  # called between slices; may raise to end the work
-
-
-def nothing() -> None:
-    """The pulse that never stops anything."""
+FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them have to fit too
+ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
+BLOCK = 512  # rows and columns that are compared with each other at a time
+NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
 
 
 class Gram:
-    """The kernel matrix of X: rows when asked for, products, the diagonal.
+    """The kernel matrix of X: rows when asked for, products, the diagonal, and how exact they are.
 
-    ``dtype`` is that of kernel values; sums are float64 always. ``cache_bytes`` limits what is kept of the matrix. With
-    the core's ``distances`` of the rows, values come from them.
+    Parameters
+    ----------
+    kernel : Kernel
+        Its "scale" and "auto" are resolved by X.
+    X : array or sparse matrix of shape (n_rows, n_features)
+        With `Precomputed`, the symmetric matrix of kernel values itself.
+    dtype : float32 or float64
+        Of kernel values; sums are float64 always.
+    cache_bytes : float
+        Limits what is kept of the matrix.
+    threads : int, optional
+    exact : bool
+        In float64, distances from coordinate differences: the most exact arithmetic there is.
+    distances : optional
+        The core's distances between the rows, as `points` lays them out: values come from them.
+    part_of : (Gram, index), optional
+        The matrix whose values X holds, and which of its rows: what is known of their errors and definiteness.
     """
 
     def __init__(
@@ -66,7 +67,10 @@ class Gram:
         dtype: DTypeLike = np.float32,
         cache_bytes: float = 2e9,
         threads: int | None = None,
+        exact: bool = False,
         distances: Any = None,
+        points: Packed | None = None,
+        part_of: tuple[Gram, Index] | None = None,
     ) -> None:
         X = self.X = matrix("X", X, keep_float32=True)
         self.kernel = kernel.resolve(X)
@@ -75,10 +79,14 @@ class Gram:
             raise ValueError(f"dtype={self.dtype} is unknown: pass float32 or float64.")
         self.cache_bytes = int(cache_bytes)
         self.threads = effective_threads(threads)
-        if isinstance(self.kernel, Precomputed) and X.shape != X.shape[::-1]:
-            raise ValueError(
-                f"X has shape {X.shape} with kernel=Precomputed(): pass the square matrix of kernel values."
-            )
+        self.part_of, self._asymmetry = part_of, 0.0
+        if isinstance(self.kernel, Precomputed):
+            if X.shape != X.shape[::-1]:
+                raise ValueError(
+                    f"X has shape {X.shape} with kernel=Precomputed(): pass the square matrix of kernel values."
+                )
+            if part_of is None:
+                self._asymmetry = _checked_asymmetry(X)
         self.diagonal: Array = self.kernel.diag(X)
         self.size = len(self.diagonal)
         if not np.isfinite(self.diagonal).all():
@@ -90,7 +98,10 @@ class Gram:
         make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
         terms = self.kernel.terms()
         self.by_python = False
+        self.points = points
+        self._negligible = 0.0
         if distances is not None:
+            self._negligible = NEGLIGIBLE
             self.core = make.of_distances(distances, gamma=width_of(self.kernel), **options)
         elif isinstance(self.kernel, Precomputed):
             self.core = make.of_matrix(np.ascontiguousarray(X, dtype=self.dtype), **options)
@@ -98,8 +109,10 @@ class Gram:
             self.by_python = True
             self.core = make.of_matrix(None, **options)
         else:
-            points = Packed(X, center=None, dtype=self.dtype, threads=self.threads, terms=terms)
-            self.core = make.of_points(points.native(terms), points.core, **options)
+            self.points = (
+                Packed(X, terms, EXACT, self.threads) if exact else pack(X, terms, self.dtype, threads=self.threads)
+            )
+            self.core = make.of_points(self.points.native(), self.points.core, **options)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -118,17 +131,41 @@ class Gram:
         self.kernel = of_width(self.kernel, gamma)
         self.core.widen(gamma)
         self._known = None
+        if self.points is not None:
+            self.points.terms = self.kernel.terms() or ()
 
-    def in_float64(self) -> Gram:
-        """The same matrix with float64 values; rows cached here are given up."""
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What values are computed in, for predictions to repeat it."""
+        if self.part_of is not None:
+            return self.part_of[0].arithmetic
+        return Arithmetic(self.dtype) if self.points is None else self.points.arithmetic
+
+    @property
+    def overflows(self) -> bool:
+        """Whether float32 cannot hold what this kernel makes of these rows."""
+        if self.dtype == np.float64:
+            return False
+        reach = 0.0 if self.points is None else float(self.points.norms.max())
+        return not (np.abs(self.diagonal).max() <= FLOAT32_VALUES and np.isfinite(reach))
+
+    def refined(self) -> Gram | None:
+        """The same matrix in the next more exact arithmetic; None if there is none. Rows cached here are given up."""
+        if self.part_of is not None:
+            whole, index = self.part_of
+            return _subset(whole, index, dtype=np.float64, exact=whole.dtype == np.float64)._unless(whole.arithmetic)
+        if self.dtype == np.float64 and (self.points is None or self.arithmetic.exact):
+            return None
+        exact = self.dtype == np.float64
+        if exact and not any(of_distances(((1.0, factors),)) for _, factors in self.kernel.terms() or () if factors):
+            return None  # nothing but dot products, which float64 does as well as it can
         self.core.forget()
-        return Gram(self.kernel, self.X, dtype=np.float64, cache_bytes=self.cache_bytes, threads=self.threads)
+        options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "threads": self.threads, "exact": exact}
+        return Gram(self.kernel, self.X, dtype=np.float64, **options)
 
     def subset(self, index: Index) -> Gram:
         """The matrix of these rows and columns alone, with a cache of its own."""
-        index = self._checked(index)
-        X = self.X[np.ix_(index, index)] if isinstance(self.kernel, Precomputed) else self.X[index]
-        return Gram(self.kernel, X, dtype=self.dtype, cache_bytes=self.cache_bytes, threads=self.threads)
+        return _subset(self, self._checked(index), dtype=self.dtype)
 
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
@@ -174,26 +211,69 @@ class Gram:
         self._known = (coef.copy(), out)
         return out
 
-    def rounding(self, coef: Array) -> float:
-        """The largest error of ``product(coef)`` that comes from values in float32, seen on a sample of rows."""
-        if self.dtype == np.float64 or not coef.any():
-            return 0.0
-        sample = np.random.default_rng(0).permutation(self.size)[:SAMPLE]
+    def rounding(self, coef: Array, goal: float = 0.0) -> float:
+        """How far ``product(coef)`` may be off because kernel values are: bounded by norms, over all rows.
+
+        Where the bound exceeds ``goal`` it is scaled down by errors measured on a sample of rows.
+        """
+        if self.part_of is not None:
+            whole, index = self.part_of
+            spread = np.zeros(whole.size)
+            spread[index] = coef
+            return whole._rounding(spread, goal, index, self.product(coef))
+        return self._rounding(coef, goal, None, None)
+
+    def _rounding(self, coef: Array, goal: float, rows: Index | None, product: Array | None) -> float:
+        """The same over some rows (None: all), whose product is known (None: it is made)."""
         support = np.flatnonzero(coef)
-        if isinstance(self.kernel, Precomputed):
-            exact = np.asarray(self.X[np.ix_(sample, support)], dtype=np.float64) @ coef[support]
-        elif self.by_python:
-            return 0.0  # the function's own precision is all that there is
+        if len(support) == 0:
+            return 0.0
+        weight = np.abs(coef[support])
+        total = float(weight.sum())
+        given = (self._asymmetry + self._negligible) * total  # which no arithmetic mends
+        summing = len(support) * float(np.finfo(np.float64).eps) / 2 * total * float(np.abs(self.diagonal).max())
+        if self.points is None:
+            errors = np.full(self.size if rows is None else len(rows), self._storage_error() * total + summing)
         else:
-            exact = expansion(
-                self.kernel,
-                self.X[support],
-                coef[support][None],
-                self.X[sample],
-                dtype=np.float64,
-                threads=self.threads,
-            )[0]
-        return float(np.abs(exact - self.product(coef)[sample]).max())
+            bound, norms = self.points.error_bound(), self.points.norms
+            here = norms if rows is None else norms[rows]
+            quick = float(bound(norms[support].max(), here.max(), np.zeros(()))) * total + summing
+            if quick + given <= goal:
+                return quick + given
+            errors = row_errors(bound, norms[support], weight, here) + summing
+        largest = float(errors.max())
+        if largest + given <= goal or not np.isfinite(largest):
+            return largest + given
+        sample = self._affordable(sample_rows(errors), len(support))
+        made = self.product(coef) if product is None else product
+        exact = self._exactly(support, coef, sample if rows is None else rows[sample])
+        return measured_share(np.abs(exact - made[sample]), errors[sample]) * largest + given
+
+    def _storage_error(self) -> float:
+        """Of values that a matrix or a Python function gives: what keeping them in float32 costs."""
+        if self.dtype == np.float64 or (isinstance(self.kernel, Precomputed) and self.X.dtype == np.float32):
+            return 0.0
+        largest = np.abs(self.X if isinstance(self.kernel, Precomputed) else self.diagonal).max()
+        return float(np.finfo(np.float32).eps / 2 * largest)
+
+    def _affordable(self, sample: Index, support: int) -> Index:
+        """As many rows of a sample as extended precision has time for."""
+        if self.dtype == np.float32:
+            return sample
+        return sample[: max(4, int(EXTENDED_WORK / max(support * self.X.shape[1], 1)))]
+
+    def _exactly(self, support: Index, coef: Array, rows: Index) -> Array:
+        """Σ coef k(x_i, x) for these rows, more exactly than in this matrix's own arithmetic."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(self.X[np.ix_(rows, support)].astype(np.float64) @ coef[support])
+        if self.dtype == np.float64:
+            return extended_sum(self.kernel.terms() or (), self.X[support], coef[support], self.X[rows])
+        values = expansion(self.kernel, self.X[support], coef[support][None], self.X[rows], threads=self.threads)
+        return np.asarray(values[0])
+
+    def _unless(self, known: Arithmetic) -> Gram | None:
+        """This matrix, unless it is no more exact than one that is known."""
+        return None if self.arithmetic == known else self
 
     def _checked(self, wanted: Any) -> Index:
         index: Index = np.ascontiguousarray(wanted, dtype=np.int64)
@@ -220,128 +300,23 @@ class Paced:
         return self.gram.product(coef, self.pulse)
 
 
-class Packed:
-    """Points laid out for the core, and how a kernel best meets them."""
-
-    def __init__(self, X: Any, *, center: Array | None, dtype: np.dtype[Any], threads: int, terms: Terms) -> None:
-        make: Any = _core.Points64 if dtype == np.float64 else _core.Points32
-        distances = all(isinstance(f, Gaussian | Exponential | Laplacian) for _, fs in terms for f in fs)
-        self.sparse = issparse(X)
-        self.center: Array | None = None
-        if self.sparse:
-            X = csr_array(X)
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-            self.core = make.sparse(
-                start=X.indptr.astype(np.int64),
-                feature=X.indices.astype(np.int32),
-                value=X.data.astype(np.float64),
-                features=X.shape[1],
-            )
-        else:
-            X = np.ascontiguousarray(X)
-            if X.dtype not in (np.float32, np.float64):
-                X = X.astype(np.float64)
-            if distances:  # a common shift changes no distance and spares cancellation
-                self.center = X.mean(axis=0, dtype=np.float64) if center is None else center
-            self.core = make.dense(X, center=self.center, threads=threads)
-        self.features = int(X.shape[1])
-        self.spread = float(self.core.norms().max(initial=0.0))
-
-    def native(self, terms: Terms, *, spread: float | None = None) -> list[_core.Term]:
-        """The kernel's normal form for the core; ``spread`` is the largest squared norm on either side."""
-        if spread is not None:
-            self.spread = spread
-        return [_core.Term(c, [self._factor(f) for f in factors]) for c, factors in terms]
-
-    def _factor(self, kernel: Kernel) -> _core.Factor:
-        match kernel:
-            case Linear():
-                return _core.Factor(_core.Form.linear)
-            case Polynomial(degree=degree, gamma=float(gamma), coef0=coef0):
-                return _core.Factor(_core.Form.polynomial, gamma=float(gamma), coef0=coef0, degree=degree)
-            case Sigmoid(gamma=float(gamma), coef0=coef0):
-                return _core.Factor(_core.Form.sigmoid, gamma=float(gamma), coef0=coef0)
-            case Gaussian():
-                return _core.Factor(_core.Form.gaussian, gamma=float(kernel.gamma), meeting=self._meeting(kernel))
-            case Exponential(a=a):
-                return _core.Factor(_core.Form.exponential, gamma=float(a), meeting=self._meeting(kernel))
-            case Laplacian(gamma=float(gamma)):
-                kind = _core.Meeting
-                meeting = kind.absolute_from_norms if self.sparse else kind.absolute_distance
-                return _core.Factor(_core.Form.laplacian, gamma=float(gamma), meeting=meeting)
-        raise TypeError(f"kernel={kernel!r} has no native form: wrap it as Callable(kernel).")
-
-    def _meeting(self, kernel: Kernel) -> _core.Meeting:
-        """Differences where dot products would lose digits (or save nothing); a square root needs them always."""
-        careful = isinstance(kernel, Exponential) or self.features <= FEW_FEATURES
-        if not careful and isinstance(kernel, Gaussian):
-            careful = float(kernel.gamma) * self.spread > LARGEST_EXPONENT
-        # sparse differences are made from norms too: nothing gained
-        return _core.Meeting.squared_distance if careful and not self.sparse else _core.Meeting.dot
+def _subset(gram: Gram, index: Index, *, dtype: DTypeLike, exact: bool = False) -> Gram:
+    X = gram.X[np.ix_(index, index)] if isinstance(gram.kernel, Precomputed) else gram.X[index]
+    options: dict[str, Any] = {"cache_bytes": gram.cache_bytes, "threads": gram.threads, "exact": exact}
+    return Gram(gram.kernel, X, dtype=dtype, **options)
 
 
-class Expansion:
-    """Points X made ready for sums of kernels, Σ coef_i k(x_i, x), one after the other."""
-
-    def __init__(self, kernel: Kernel, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1) -> None:
-        self.kernel, self.X = kernel, X
-        self.dtype, self.threads = np.dtype(dtype), threads
-        self.terms = kernel.terms()
-        self._packed: dict[bool, Packed] = {}  # by whether it is sparse: both sides must be alike
-
-    def values(self, support: Any, coef: Array, pulse: Pulse = nothing) -> Array:
-        """coef @ kernel(support, X) in float64: one row of values for each row of ``coef``."""
-        out = np.zeros((len(coef), self.X.shape[0]))
-        if out.size == 0 or coef.shape[1] == 0:
-            return out
-        index = np.arange(coef.shape[1], dtype=np.int64)
-        if self.terms is None:
-            for part in slices(index, out.shape[1] * PYTHON_WORK):
-                out += coef[:, part] @ self.kernel(support[part], self.X)
-                pulse()
-            return out
-        sparse = issparse(support) or issparse(self.X)  # one layout for both, and the one that cannot grow
-        columns = self._columns(self.terms, sparse)
-        rows = Packed(
-            csr_array(support) if sparse else support,
-            center=columns.center,
-            dtype=self.dtype,
-            threads=self.threads,
-            terms=self.terms,
+def _checked_asymmetry(K: Array) -> float:
+    """The largest |K_ij − K_ji| of a matrix of kernel values, if rounding explains it."""
+    largest = asymmetry = 0.0
+    for i in range(0, len(K), BLOCK):
+        for j in range(i, len(K), BLOCK):
+            block, mirrored = K[i : i + BLOCK, j : j + BLOCK], K[j : j + BLOCK, i : i + BLOCK].T
+            asymmetry = max(asymmetry, float(np.abs(block - mirrored).max()))
+            largest = max(largest, float(np.abs(block).max()))
+    if asymmetry > ASYMMETRY * largest:
+        raise ValueError(
+            f"X is no symmetric matrix of kernel values: K[i, j] and K[j, i] differ by up to {asymmetry:.3g}, where "
+            f"the largest is {largest:.3g}. Pass (X + X.T) / 2, or the kernel of the training rows with themselves."
         )
-        native = columns.native(self.terms, spread=max(columns.spread, rows.spread))
-        for part in slices(index, out.shape[1] * (columns.features + 16 + len(coef))):
-            _core.add_product(
-                native,
-                rows=rows.core,
-                index=part,
-                weight=np.ascontiguousarray(coef[:, part], dtype=np.float64),
-                columns=columns.core,
-                out=out,
-                threads=self.threads,
-            )
-            pulse()
-        return out
-
-    def _columns(self, terms: Terms, sparse: bool) -> Packed:
-        if sparse not in self._packed:
-            X = csr_array(self.X) if sparse else self.X
-            self._packed[sparse] = Packed(X, center=None, dtype=self.dtype, threads=self.threads, terms=terms)
-        return self._packed[sparse]
-
-
-def expansion(
-    kernel: Kernel, support: Any, coef: Array, X: Any, *, dtype: DTypeLike = np.float32, threads: int = 1
-) -> Array:
-    """coef @ kernel(support, X) in float64: one row of values for each row of ``coef``."""
-    return Expansion(kernel, X, dtype=dtype, threads=threads).values(support, coef)
-
-
-def slices(index: Any, operations: float) -> Iterator[Index]:
-    """Parts of ``index`` that take a few hundredths of a second each, at so many operations an entry."""
-    index = np.ascontiguousarray(index, dtype=np.int64)
-    step = max(12, int(SLICE_OPERATIONS / max(operations, 1)) // 12 * 12)
-    for begin in range(0, len(index), step):
-        yield index[begin : begin + step]
+    return asymmetry

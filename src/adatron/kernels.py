@@ -68,6 +68,11 @@ class Kernel:
         """The normal form, Σ coefficient × product of primitives; None if a part is callable."""
         return ((1.0, (self,)),)
 
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """Whether every matrix of its values is; None if that depends on the data."""
+        return None
+
     def __add__(self, other: Kernel | float) -> Kernel:
         return _combine(Sum, self, other)
 
@@ -110,6 +115,7 @@ class DistanceKernel(Kernel):
     """A function of a distance between x and y; `metric` names it as SciPy does."""
 
     metric: ClassVar[Metric]
+    positive_semidefinite: ClassVar[bool] = True
 
     def diag(self, X: Matrix) -> Array:
         """The vector of k(x, x) for the rows x of X: one value, whatever they hold."""
@@ -130,6 +136,8 @@ class DistanceKernel(Kernel):
 class Linear(DotKernel):
     """k(x, y) = x·y."""
 
+    positive_semidefinite: ClassVar[bool] = True
+
     def profile(self, dot: Array) -> Array:
         """x·y itself."""
         return dot
@@ -146,6 +154,11 @@ class Polynomial(DotKernel):
     def __post_init__(self) -> None:
         degree, coef0 = integer("degree", self.degree, at_least=0), real("coef0", self.coef0)
         self._freeze(degree=degree, gamma=_width("gamma", self.gamma), coef0=coef0)
+
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """A product of sums of kernels, if coef0 adds one."""
+        return True if self.coef0 >= 0 or self.degree == 0 else None
 
     def profile(self, dot: Array) -> Array:
         """(gamma x·y + coef0)^degree."""
@@ -227,6 +240,7 @@ class Constant(Kernel):
     """k(x, y) = value."""
 
     value: float = 1.0
+    positive_semidefinite: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._freeze(value=real("value", self.value, at_least=0))
@@ -294,6 +308,11 @@ class Composite(Kernel):
 
     parts: tuple[Kernel, ...]
     combine: ClassVar[Function[[Any, Any], Any]]
+
+    @property
+    def positive_semidefinite(self) -> bool | None:
+        """Sums and products of positive semidefinite kernels are (Schur)."""
+        return True if all(part.positive_semidefinite for part in self.parts) else None
 
     def resolve(self, X: Matrix, weight: Array | None = None) -> Kernel:
         """The same combination of the resolved parts."""

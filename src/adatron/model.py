@@ -1,4 +1,4 @@
-"""What prediction needs of a fit: support rows, coefficients, biases."""
+"""What prediction needs of a fit: support rows, coefficients, biases, and the arithmetic that was certified."""
 
 from __future__ import annotations
 
@@ -7,55 +7,42 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adatron._check import Array
-from adatron.gram import Expansion
 from adatron.kernels import Kernel, Linear, Precomputed
+from adatron.packing import Block, Expansion
+from adatron.precision import EXACT, Arithmetic
 from adatron.threads import effective_threads
-
-Block = tuple[slice, NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
 class Model:
-    """f(x) = Σ coef_i k(x_i, x) + bias; ``coef`` has a row an output, ``bias`` an entry.
+    """f(x) = Σ coef_i k(x_i, x) + bias, one row of ``coef`` and one entry of ``bias`` per output.
 
-    ``blocks`` names, for runs of support rows, the outputs that they have coefficients in: with many classes one
-    against one, most are zero, and need not be multiplied by.
+    ``blocks`` names, for runs of support rows, the outputs that they have coefficients in: one against one with many
+    classes, most are zero and need not be multiplied by.
     """
 
     kernel: Kernel
     support: Any  # rows of X; with a precomputed kernel, their numbers
     coef: Array
     bias: Array
-    dtype: np.dtype[Any]
+    arithmetic: Arithmetic = EXACT
     blocks: tuple[Block, ...] = field(default=())
 
     def decision(self, X: Any, n_jobs: int | None = None) -> Array:
-        """A row of values for each row of X."""
+        """One row of values for each row of X."""
         if isinstance(self.kernel, Precomputed):
             values = np.asarray(X[:, self.support], dtype=np.float64) @ self.coef.T + self.bias
         elif isinstance(self.kernel, Linear):
             values = X @ self.weights.T + self.bias
-        else:
-            values = self._expanded(X, effective_threads(n_jobs))
+        else:  # one output after the other: the transpose costs nothing, further copies would
+            expansion = Expansion(self.kernel, self.support, self.arithmetic, threads=effective_threads(n_jobs))
+            values = (expansion(self.coef, X, blocks=self.blocks) + self.bias[:, None]).T
         return np.asarray(values, dtype=np.float64)
-
-    def _expanded(self, X: Any, threads: int) -> Array:
-        """Made an output at a time, a point a column: the transpose costs nothing, further copies would."""
-        expansion = Expansion(self.kernel, X, dtype=self.dtype, threads=threads)
-        if not self.blocks:
-            out = expansion.values(self.support, self.coef)
-        else:
-            out = np.zeros((len(self.bias), X.shape[0]))
-            for rows, outputs in self.blocks:
-                out[outputs] += expansion.values(self.support[rows], self.coef[outputs, rows])
-        out += self.bias[:, None]
-        return out.T
 
     @cached_property
     def weights(self) -> Array:
-        """The weight vector of a linear machine, a row an output."""
+        """The weight vector of a linear kernel, one row per output."""
         weights = self.coef @ self.support
         return np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights, dtype=np.float64)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from adatron._check import Array
-from adatron.certificates import certificate, gradient
+from adatron.certificates import gradient, judgement
 from adatron.gram import Gram
 from adatron.problems import Problem
 from adatron.solution import Solution
@@ -52,14 +52,14 @@ def polish(problem: Problem, gram: Gram, solution: Solution) -> Solution:
         if passed.any():
             free = free & ~passed
             continue
-        verdict = certificate(problem, gram, beta)
+        verdict = judgement(problem, gram, beta)
         if verdict.kkt_violation < judged.kkt_violation and verdict.infeasibility <= 1e-9 * (1 + np.abs(beta).max()):
             best, judged = beta, verdict
         wanting = _wanting(problem, gram, beta, free)
         if not wanting.any():
             break
         free = free | wanting
-    return replace(solution, beta=best, certificate=judged)
+    return replace(solution, beta=best, certificate=replace(judged, rounding=solution.certificate.rounding))
 
 
 def _solved(problem: Problem, gram: Gram, beta: Array, free: Mask, g: Array) -> Array | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from adatron._check import Array
+from adatron.precision import Arithmetic
 
 
 class Status(StrEnum):
@@ -17,6 +18,15 @@ class Status(StrEnum):
     sentence: str
 
     CONVERGED = "converged", "The solver reached the tolerance asked for."
+    STATIONARY = (
+        "stationary point",
+        "The kernel is not positive semidefinite on these rows: the solver reached a stationary point within the "
+        "tolerance, which need not be the optimum, and no duality gap can be claimed.",
+    )
+    IMPRECISE = (
+        "imprecise",
+        "The solver reached the tolerance as far as float64 can tell, but rounding errors may exceed it.",
+    )
     MAX_ITER = "max_iter", "The solver used up its iterations before it reached the tolerance."
     MAX_TIME = "max_time", "The solver used up its time before it reached the tolerance."
     STOPPED = "stopped", "The caller's callback asked for an end; this is the best there was."
@@ -37,10 +47,13 @@ class Certificate:
     """How good coefficients are, judged from them alone.
 
     `objective` is that of the minimisation, `dual` is minus the objective, `primal` the cost of the
-    machine that the coefficients describe; `gap` = (primal - dual) / max(|primal|, |dual|) bounds
-    how far they are from optimal. `infeasibility` is how far they lie outside the box or off a sum.
+    model that the coefficients describe; `gap` = (primal - dual) / max(|primal|, |dual|), or what a
+    multiple of that model gives where that is less, bounds how far they are from optimal. Where the
+    problem is not convex nothing does, and `primal` and `gap` are NaN.
+    `infeasibility` is how far they lie outside the box or off a sum.
     `rho` is half the difference of the two groups' gradients, and 0 with fewer than two sums.
-    `rounding` is what float32 kernel values may add to the KKT violation, seen on a sample of rows.
+    `rounding` is how far a gradient may be off because kernel values are, the largest over all rows: the true KKT
+    violation is at most `kkt_violation` + 2 `rounding`. NaN: not known.
     """
 
     objective: float
@@ -54,10 +67,11 @@ class Certificate:
     rounding: float = 0.0
 
     def __str__(self) -> str:
+        rho = f", rho {self.rho:.6g}" if self.rho else ""
         return (
             f"objective {self.objective:.10g}, relative duality gap {self.gap:.2e}, "
-            f"KKT violation {self.kkt_violation:.2e}, infeasibility {self.infeasibility:.1e}, "
-            f"bias {self.bias:.6g}" + (f", rho {self.rho:.6g}" if self.rho else "")
+            f"KKT violation {self.kkt_violation:.2e} (rounding {self.rounding:.1e}), "
+            f"infeasibility {self.infeasibility:.1e}, bias {self.bias:.6g}{rho}"
         )
 
 
@@ -75,6 +89,7 @@ class Solution:
     seconds: float
     trace: Any = None
     rows: int = 0
+    arithmetic: Arithmetic | None = None  # of the kernel values that it was certified with
 
     @property
     def converged(self) -> bool:

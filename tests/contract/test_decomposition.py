@@ -192,7 +192,7 @@ def test_rounding_of_float32_is_told():
     assert 0 < loose.certificate.rounding < 0.25e-3
     exact = certificate(PROBLEMS["hinge"], oracle.DenseGram(K), loose.beta)
     assert abs(exact.kkt_violation - loose.certificate.kkt_violation) <= 2.5 * loose.certificate.rounding
-    assert solve(PROBLEMS["hinge"], gram(np.float64), tol=1e-3).certificate.rounding == 0.0
+    assert solve(PROBLEMS["hinge"], gram(np.float64), tol=1e-3).certificate.rounding < 1e-10
 
 
 def test_values_too_rough_for_the_tolerance_become_float64():
@@ -312,9 +312,10 @@ def test_indefinite_kernels_end_with_a_status(C, dtype, coef0):
     problem = problems.hinge(Y, C)
     kernel = Sigmoid(1.0, coef0)
     found = solve(problem, Gram(kernel, X, dtype=dtype, threads=1), max_time=GUARD)
-    assert found.status in (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED)
+    assert found.status in (Status.STATIONARY, Status.STALLED, Status.UNBOUNDED)
+    assert np.isnan(found.certificate.gap)
     check_feasible(problem, found.beta)
-    if found.converged:  # a point without a descent direction, if not the best one
+    if found.status is Status.STATIONARY:  # a point without a descent direction, if not the best one
         assert certificate(problem, oracle.DenseGram(kernel(X)), found.beta).kkt_violation <= 2e-3
 
 
@@ -329,7 +330,7 @@ def test_a_tolerance_beyond_the_arithmetic_ends_as_stalled(seed, use):
     }[use]
     kernel = Polynomial(2, 0.1)
     found = solve(problem, Gram(kernel, rows, dtype=np.float64, threads=1), tol=1e-13, max_time=GUARD)
-    assert found.status in (Status.STALLED, Status.CONVERGED)
+    assert found.status in (Status.STALLED, Status.IMPRECISE, Status.CONVERGED)
     check_feasible(problem, found.beta)
     # and yet it is as good as it can be: rounding of sums as large as these
     gradient = np.abs(kernel(rows)) @ np.abs(found.coef)

@@ -514,7 +514,7 @@ def test_solution_prints_and_folds():
 def test_status_is_a_string_with_a_sentence():
     assert Status.MAX_ITER == "max_iter"
     assert Status("stalled") is Status.STALLED
-    assert len({status.sentence for status in Status}) == len(Status) == 7
+    assert len({status.sentence for status in Status}) == len(Status) == 9
     assert copy.deepcopy(Status.UNBOUNDED) is Status.UNBOUNDED
 
 

@@ -19,10 +19,11 @@ from adatron._check import Array, choice
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training
 from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
-from adatron.gram import expansion
 from adatron.kernels import Precomputed
-from adatron.model import Block, Model
+from adatron.model import Model
 from adatron.multiclass import OneVsOne, Part, Scheme, Tree, Two, scheme
+from adatron.packing import Block, expansion
+from adatron.precision import EXACT, Arithmetic
 from adatron.problems import Problem
 from adatron.solution import Solution
 
@@ -71,13 +72,14 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             jobs = [replace(job, start=start) for job, (_, start) in zip(jobs, starts, strict=True)]
 
         def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
-            model, _ = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)
+            model, _ = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases, EXACT)
             return {"_model": model, "_scheme": arrangement, "classes_": classes, "intercept_": model.bias}
 
         solutions = self._solve(settings, training, rows, jobs, attributes)
         machines = [self._machine(job.problem, solution) for job, solution in zip(jobs, solutions, strict=True)]
         coefs, biases = [coef for coef, _ in machines], np.array([bias for _, bias in machines])
-        self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)
+        arithmetic = training.arithmetic(solutions)
+        self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases, arithmetic)
         self._scheme = arrangement
         self.classes_ = classes
         self.class_weight_ = class_weight
@@ -192,6 +194,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         jobs: Sequence[Job],
         coefs: Sequence[Array],
         biases: Array,
+        arithmetic: Arithmetic,
     ) -> tuple[Model, Index]:
         """One model of all parts: support rows by class, in scikit-learn's order, and a row of coefficients a part."""
         everything = np.arange(len(labels), dtype=np.int64)
@@ -210,7 +213,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             matrix[k, place[index[some]]] = coef[some]
             intercept[k] = training.intercept(coef, biases[k])
         blocks = _blocks(arrangement, labels[support])
-        return self._model_of(training, rows, support, matrix, intercept, blocks), support
+        return self._model_of(training, rows, support, matrix, intercept, arithmetic, blocks), support
 
     def _held_out(
         self, training: Training, arrangement: Scheme, classes: NDArray[Any], labels: NDArray[Any], held_out: Any

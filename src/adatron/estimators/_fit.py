@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from adatron._check import Array, choice, integer, real
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
+from adatron.packing import pack
 from adatron.polish import polish
+from adatron.precision import EXACT, Arithmetic
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
@@ -135,6 +137,7 @@ class Training:
         self.settings, self.X = settings, X
         self.kernel = settings.kernel.resolve(X, weight)
         self.whole: NDArray[Any] | None = None  # the matrix, where several problems share it
+        self.everything: Gram | None = None  # that it was computed by
         self.augment = settings.augment**2 if settings.bias == "augmented" else 0.0
 
     def dtype(self, rows: int) -> np.dtype[Any]:
@@ -145,8 +148,9 @@ class Training:
         """The matrix of these rows."""
         X, kernel = self.X, self.kernel
         options: dict[str, Any] = {"cache_bytes": self.settings.cache_bytes, "threads": threads}
-        if self.whole is not None and rows is not None:
-            return Gram(Precomputed(), self.whole[np.ix_(rows, rows)], dtype=self.dtype(len(rows)), **options)
+        if self.whole is not None and self.everything is not None and rows is not None:
+            part = self.whole[np.ix_(rows, rows)]
+            return Gram(Precomputed(), part, dtype=self.everything.dtype, part_of=(self.everything, rows), **options)
         if rows is not None:
             X = X[np.ix_(rows, rows)] if self.settings.precomputed else X[rows]
         if self.augment and self.settings.precomputed:
@@ -170,8 +174,21 @@ class Training:
 
     def _share(self, largest: int, threads: int) -> None:
         """The whole matrix, once: one against one, every value serves many problems."""
-        everything = self.gram(None, threads, self.dtype(largest))
-        self.whole = everything.rows(np.arange(self.X.shape[0]))
+        self.everything = self.gram(None, threads, self.dtype(largest))
+        self.whole = self.everything.rows(np.arange(self.X.shape[0]))
+        self.everything.core.forget()
+
+    def arithmetic(self, solutions: Sequence[Solution]) -> Arithmetic:
+        """What the model of these solutions predicts in: that of the solutions, if they have one in common."""
+        known = [solution.arithmetic or EXACT for solution in solutions]
+        first = known[0]
+        if all(each is first or (each == first and each.center is first.center) for each in known):
+            return first
+        if any(each.dtype == np.float64 for each in known) or not (terms := self.kernel.terms()):
+            return EXACT
+        # problems on parts of the rows have centres of their own; the model needs one for all
+        together = pack(self.X, terms, np.float32, threads=effective_threads(self.settings.n_jobs)).arithmetic
+        return replace(together, differences=together.differences or any(each.differences for each in known))
 
     def intercept(self, coef: Array, bias: float) -> float:
         """The bias, with what a bias in the kernel amounts to."""
@@ -226,7 +243,7 @@ class Training:
             max_iter=settings.max_iter,
             watch=watch,
         )
-        if solution.converged and gram.dtype == np.float64:
+        if solution.converged and gram.dtype == np.float64 and solution.arithmetic == gram.arithmetic:
             return polish(job.problem, gram, solution)
         return solution
 
@@ -279,7 +296,22 @@ def _narrator(name: str) -> Progress:
     return tell
 
 
-ENDS = (Status.INTERRUPTED, Status.STOPPED, Status.UNBOUNDED, Status.MAX_TIME, Status.MAX_ITER, Status.STALLED)
+ENDS = (
+    Status.INTERRUPTED,
+    Status.STOPPED,
+    Status.UNBOUNDED,
+    Status.MAX_TIME,
+    Status.MAX_ITER,
+    Status.STALLED,
+    Status.IMPRECISE,
+    Status.STATIONARY,
+)
+
+
+REMEDIES = {
+    Status.STATIONARY: 'Pass a positive semidefinite kernel such as "rbf" for a certified optimum.',
+    Status.IMPRECISE: "Scale or centre the features, or raise tol.",
+}
 
 
 def worst(solutions: Sequence[Solution]) -> Solution:
@@ -300,11 +332,12 @@ def warn_unless_converged(settings: Settings, solutions: Sequence[Solution]) -> 
             if np.isfinite(at.kkt_violation)
             else "not certified for lack of time"
         )
+        remedy = REMEDIES.get(solution.status, "Scale the features, or raise tol, max_iter or max_time.")
         failed = sum(not each.converged for each in solutions)
         which = f" in {failed} of its {len(solutions)} machines" if len(solutions) > 1 else ""
         warnings.warn(
             f"{settings.name} did not converge{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} "
-            "Scale the features, or raise tol, max_iter or max_time.",
+            + remedy,
             ConvergenceWarning,
             stacklevel=5,  # past `_conclude`, fit and the callbacks around it
         )

@@ -20,6 +20,7 @@ from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
 from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
 from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
+from adatron.precision import Arithmetic
 from adatron.solution import Solution, Status
 
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
@@ -201,11 +202,18 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.support_vectors_ = np.empty((0, 0)) if training.settings.precomputed else rows.X[support]
 
     def _model_of(
-        self, training: Training, rows: Rows, support: Index, coef: Array, bias: Array, blocks: Any = ()
+        self,
+        training: Training,
+        rows: Rows,
+        support: Index,
+        coef: Array,
+        bias: Array,
+        arithmetic: Arithmetic,
+        blocks: Any = (),
     ) -> Model:
         given = support if rows.kept is None else rows.kept[support]
         points = given if training.settings.precomputed else rows.X[support]
-        return Model(training.kernel, points, coef, bias, training.dtype(rows.X.shape[0]), blocks)
+        return Model(training.kernel, points, coef, bias, arithmetic, blocks)
 
     # ------------------------------------------------------------ fitted
 

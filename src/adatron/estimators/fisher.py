@@ -29,6 +29,7 @@ from adatron._rows import matrix
 from adatron.estimators._machine import Rows, _weights
 from adatron.kernels import Kernel, Precomputed, resolve_kernel
 from adatron.model import Model
+from adatron.precision import EXACT
 
 LARGEST = 20_000  # rows, whose two matrices take 6.4 GB
 BLOCK = 512  # rows of the kernel matrix at a time, where temporaries are made
@@ -167,7 +168,7 @@ class KernelFisherDiscriminant(
         middle = totals @ means / totals.sum()
         kept = np.arange(len(labels)) if rows.kept is None else rows.kept
         points = kept if self._precomputed() else rows.X
-        self._model = Model(kernel, points, alphas.T.copy(), -middle, np.dtype(np.float64))
+        self._model = Model(kernel, points, alphas.T.copy(), -middle, EXACT)
         self._n_features_out = shown
         self.classes_ = classes
         self.means_ = means - middle

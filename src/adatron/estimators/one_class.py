@@ -14,6 +14,7 @@ from adatron._check import Array
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Job, Settings, Training
 from adatron.estimators._machine import Machine
+from adatron.precision import EXACT, Arithmetic
 
 ROUNDING = {np.float32: 1e-6, np.float64: 1e-10}  # of a decision value, relative to the offset
 
@@ -90,13 +91,14 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
 
-        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
+        def attributes(coefs: Sequence[Array], biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
             support = np.flatnonzero(coefs[0])
-            model = self._model_of(training, rows, support, coefs[0][support][None], np.asarray(biases))
+            model = self._model_of(training, rows, support, coefs[0][support][None], np.asarray(biases), arithmetic)
             return {"_model": model, "offset_": -model.bias}
 
         solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        arithmetic = training.arithmetic([solution])
+        self._model = attributes([solution.coef], np.array([solution.certificate.bias]), arithmetic)["_model"]
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
@@ -109,7 +111,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""
         values = self._values(X)[:, 0]
-        rounding = ROUNDING[self._model.dtype.type] * float(np.abs(self.offset_).max())
+        rounding = ROUNDING[self._model.arithmetic.dtype.type] * float(np.abs(self.offset_).max())
         return np.where(np.abs(values) <= rounding, 0.0, values)
 
     def score_samples(self, X: Any) -> Array:

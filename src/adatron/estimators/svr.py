@@ -15,6 +15,7 @@ from adatron._check import Array, real
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Job, Settings, Training
 from adatron.estimators._machine import Machine
+from adatron.precision import EXACT, Arithmetic
 from adatron.problems import Problem
 
 
@@ -38,13 +39,14 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
 
-        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
+        def attributes(coefs: Sequence[Array], biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
             support = np.flatnonzero(coefs[0])
             bias = np.array([training.intercept(coefs[0], biases[0])])
-            return {"_model": self._model_of(training, rows, support, coefs[0][support][None], bias)}
+            return {"_model": self._model_of(training, rows, support, coefs[0][support][None], bias, arithmetic)}
 
         solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        arithmetic = training.arithmetic([solution])
+        self._model = attributes([solution.coef], np.array([solution.certificate.bias]), arithmetic)["_model"]
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from adatron._check import Array, choice, finite_vector, real
 from adatron._rows import matrix
 from adatron.estimators._fit import SMALL
-from adatron.gram import Gram, expansion
+from adatron.gram import Gram
 from adatron.kernels import Gaussian, Kernel, gamma_of, has_width, of_width
+from adatron.packing import expansion
 from adatron.problems import Bias, Problem, hinge, squared_hinge
 from adatron.selection.bounds import margin_bound
 from adatron.selection.bounds import radius as ball_of

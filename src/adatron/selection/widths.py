@@ -16,12 +16,15 @@ from scipy.sparse import issparse
 
 from adatron import _core
 from adatron._check import Array
-from adatron.gram import LARGEST_EXPONENT, Gram, Packed
+from adatron._rows import variance
+from adatron.gram import Gram
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, has_width, of_width
+from adatron.packing import pack
 
 Index = NDArray[np.int64]
 
 CAREFUL_FEATURES = 64  # up to which differences cost little more than dot products, and keep a digit more
+NARROW = 100.0  # times γ = "scale": the largest γ to be expected, where none is given
 STRETCH = 64  # columns, as in core/distances.hpp
 SAMPLE = 32  # rows whose distances the median is told from
 MEDIAN_OF = 5000  # of them, at most
@@ -97,12 +100,11 @@ class Widths:
         self.order: Index = np.arange(X.shape[0])
         if ordered and not issparse(X):
             self.order = _core.nearby_order(np.ascontiguousarray(X, dtype=np.float64))
-        family = of_width(kernel, 1.0)
-        points = Packed(X[self.order], center=None, dtype=self.dtype, threads=threads, terms=((1.0, (family,)),))
-        careful = points.features <= CAREFUL_FEATURES or largest * points.spread > LARGEST_EXPONENT
-        meeting = _core.Meeting.squared_distance if careful and not points.sparse else _core.Meeting.dot
+        narrowest = of_width(kernel, largest or NARROW / max(variance(X) * X.shape[1], 1e-300))
+        self.points = points = pack(X[self.order], narrowest.terms() or (), self.dtype, threads, few=CAREFUL_FEATURES)
+        meeting = _core.Meeting.squared_distance if points.arithmetic.differences else _core.Meeting.dot
         if isinstance(kernel, Laplacian):
-            meeting = _core.Meeting.absolute_from_norms if points.sparse else _core.Meeting.absolute_distance
+            meeting = points.absolute_meeting
         make: Any = _core.Distances64 if self.dtype == np.float64 else _core.Distances32
         self.core = make(points.core, form=FORMS[type(kernel)], meeting=meeting, threads=threads)
 
@@ -125,7 +127,8 @@ class Widths:
     def gram(self, X: Any, gamma: float) -> Gram:
         """The same matrix row by row, as they are asked for; the rows must stand as they were given."""
         kernel = of_width(self.kernel, gamma)
-        return Gram(kernel, X, dtype=self.dtype, threads=self.threads, distances=self.core)
+        self.points.terms = kernel.terms() or ()
+        return Gram(kernel, X, dtype=self.dtype, threads=self.threads, distances=self.core, points=self.points)
 
     def distances(self, index: Any) -> NDArray[Any]:
         """Rows of the distances d."""

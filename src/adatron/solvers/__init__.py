@@ -9,7 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from adatron._check import Array, choice, finite_vector, integer, real
+from adatron.convexity import is_convex
 from adatron.gram import Gram
+from adatron.precision import EXACT
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
 from adatron.solvers._run import Run, account_of
@@ -61,8 +63,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
 
 # Part of the tolerance that float32 kernel values may take up before they become float64.
 ROUNDING_SHARE = 0.25
-FLOAT32_VALUES = 1e30  # no kernel value may be larger: sums of them have to fit too
-UNSURE = (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
+UNSURE = (Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
+ENDED_EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
 FLOAT32_TOL = 1e-5  # below this float32 only makes a start
 
 
@@ -82,8 +84,8 @@ def solve(
 ) -> Solution:
     """Solve ``problem`` over ``gram`` until its KKT violation is at most ``tol``.
 
-    Kernel values in float32 are tried as they are; when their rounding, compared with float64 on a sample of rows,
-    takes up too much of ``tol``, or they allow no more progress, the solve goes on from there in float64.
+    Kernel values are tried in the gram's arithmetic; where their errors (`Gram.rounding`) take up too much of ``tol``,
+    or float32 allows no more progress, the solve goes on from there in a more exact one.
 
     ``solver`` is a name in `SOLVERS` or a solver object such as ``Adatron(rate=0.5)``. ``max_iter`` counts what the
     solver calls an iteration (see `describe`). ``progress`` is called with what a row of the trace says, and ends the
@@ -98,20 +100,40 @@ def solve(
         listener = Trace() if trace else None
         watch = Watch(max_time=max_time, progress=progress, trace=listener, held_out=held_out)
     _check(problem, gram, chosen, start)
-    if np.abs(gram.diagonal).max() > FLOAT32_VALUES:
-        gram = gram.in_float64()
-    single = gram.dtype == np.float32
-    first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
-    solution = chosen.solve(problem, gram, start=start, stop=first, watch=watch)
-    if not single or solution.status not in UNSURE:
-        return solution
-    rounding = gram.rounding(solution.coef)
-    if solution.converged and first.tol == tol and rounding <= ROUNDING_SHARE * tol:
-        return replace(solution, certificate=replace(solution.certificate, rounding=rounding))
-    if stop.max_iter >= 0:
-        stop = replace(stop, max_iter=max(0, stop.max_iter - solution.n_iter))
-    again = chosen.solve(problem, gram.in_float64(), start=solution.beta, stop=stop, watch=watch)
-    return replace(again, n_iter=solution.n_iter + again.n_iter)
+    if gram.overflows:
+        gram = gram.refined() or gram
+    iterations = 0
+    while True:
+        single = gram.dtype == np.float32
+        first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
+        solution = assured(problem, gram, chosen.solve(problem, gram, start=start, stop=first, watch=watch), first.tol)
+        solution = replace(solution, n_iter=iterations + solution.n_iter)
+        too_coarse = single and (solution.status in UNSURE or first.tol > tol)
+        finer = None
+        if solution.status is Status.IMPRECISE or (too_coarse and solution.status not in ENDED_EARLY):
+            finer = gram.refined()
+        if finer is None:
+            return solution
+        iterations, start, gram = solution.n_iter, solution.beta, finer
+        if stop.max_iter >= 0:
+            stop = replace(stop, max_iter=max(0, max_iter - iterations))
+
+
+def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Solution:
+    """The solution with what its certificate cannot know by itself: errors of kernel values, and convexity."""
+    certificate, status = solution.certificate, solution.status
+    goal = ROUNDING_SHARE * tol
+    in_time = status not in (Status.MAX_TIME, Status.INTERRUPTED)
+    rounding = gram.rounding(solution.coef, goal if in_time else np.inf)  # measuring takes time, a bound does not
+    exact_enough = rounding <= goal
+    certificate = replace(certificate, rounding=rounding)
+    if status is Status.CONVERGED and not exact_enough:
+        status = Status.IMPRECISE
+    if not is_convex(problem, gram, solution.beta, test=in_time):
+        certificate = replace(certificate, primal=np.nan, gap=np.nan)
+        status = Status.STATIONARY if status is Status.CONVERGED else status
+    arithmetic = gram.arithmetic if exact_enough else EXACT
+    return replace(solution, certificate=certificate, status=status, arithmetic=arithmetic)
 
 
 def make_solver(name: str, solver: Any) -> Solver:

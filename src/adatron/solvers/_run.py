@@ -10,7 +10,7 @@ import numpy as np
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, certificate, gradient
+from adatron.certificates import bias, gradient, judgement
 from adatron.gram import Gram, Paced
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
@@ -82,7 +82,7 @@ class Run(ABC):
 
     def judge(self) -> Certificate:
         """The certificate of where we stand."""
-        return certificate(self.problem, Paced(self.gram, self.watch.check), self.beta)
+        return judgement(self.problem, Paced(self.gram, self.watch.check), self.beta)
 
     def content(self, verdict: Certificate) -> bool:
         """Whether the certificate is within the tolerance."""
@@ -172,7 +172,7 @@ class Run(ABC):
         ended_early = status in (Status.MAX_TIME, Status.INTERRUPTED)
         hurry = Watch(max_time=LAST_MOMENT if ended_early else None)
         try:
-            verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)
+            verdict = judgement(self.problem, Paced(self.gram, hurry.check), self.beta)
         except OutOfTime:
             g = gradient(self.problem, self.guess, self.beta)
             verdict = Certificate(nan, inf, nan, inf, inf, nan, *bias(self.problem, g, self.beta))

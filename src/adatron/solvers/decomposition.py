@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, integer
-from adatron.gram import Gram, nothing
+from adatron.gram import Gram
+from adatron.packing import nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
 from adatron.solvers._run import End, Run, slack, spans

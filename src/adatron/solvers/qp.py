@@ -148,7 +148,7 @@ class _Run(Run):
         best, raw = self.judge(), self.beta
         for snap in SNAPS:
             beta = certificates.snapped(self.problem, raw, snap)
-            verdict = certificates.certificate(self.problem, self.gram, beta)
+            verdict = certificates.judgement(self.problem, self.gram, beta)
             if verdict.kkt_violation < best.kkt_violation and verdict.infeasibility <= 1e-9 * (1 + np.abs(beta).max()):
                 best, self.beta = verdict, beta
         return best

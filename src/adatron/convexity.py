@@ -1,0 +1,71 @@
+"""Whether the problem at hand is convex, which a duality gap rests on.
+
+With a positive semidefinite kernel it is. Of other kernels (sigmoid, functions, matrices computed beforehand) only the
+data can tell: the objective is convex on the feasible set if K + r has no negative curvature along directions that
+keep the sums. That is tested on the support rows and some others, by a Cholesky factorisation. Negative curvature
+found there is proof that the problem is not convex; none found is evidence that it is, not proof.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adatron._check import Array
+from adatron.kernels import Precomputed
+
+if TYPE_CHECKING:
+    from adatron.gram import Gram
+    from adatron.problems import Problem
+
+MOST = 500  # rows tested: a few milliseconds
+MOST_BY_PYTHON = 250  # of a kernel that is a Python function
+SUPPORT = 0.7  # part of them that are support rows, where there are so many
+ROUNDING = 1e-9  # of the largest row sum: curvature that rounding may have made
+
+
+def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -> bool:
+    """Whether it is known to be, or else (if it may be tested) nothing speaks against it."""
+    origin = gram if gram.part_of is None else gram.part_of[0]
+    if origin.kernel.positive_semidefinite:
+        return True
+    if not test:
+        return False
+    rows = _tested_rows(problem.fold(beta), MOST_BY_PYTHON if gram.by_python else MOST)
+    if isinstance(gram.kernel, Precomputed):
+        K = np.asarray(gram.X[np.ix_(rows, rows)], dtype=np.float64)
+    else:
+        K = gram.kernel(gram.X[rows])
+    largest = float(np.abs(K).sum(axis=1).max())
+    epsilon = max(ROUNDING, 100 * float(np.finfo(gram.X.dtype).eps)) * max(largest, np.finfo(np.float64).tiny)
+    if np.abs(K - K.T).max() > epsilon:
+        return False
+    K = _along_sums(K, problem, rows)
+    if not problem.doubled:
+        K[np.diag_indices_from(K)] += problem.ridge[rows]
+    K[np.diag_indices_from(K)] += epsilon
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _tested_rows(coef: Array, most: int) -> Array:
+    """Support rows first, then others, all at random."""
+    random = np.random.default_rng(0)
+    support, others = (random.permutation(np.flatnonzero(mask)) for mask in (coef != 0, coef == 0))
+    support = support[: max(int(SUPPORT * most), most - len(others))]
+    return np.sort(np.concatenate((support, others[: most - len(support)])))
+
+
+def _along_sums(K: Array, problem: Problem, rows: Array) -> Array:
+    """K on the directions that keep every sum: of each group the mean is taken out, on either side."""
+    if not problem.sums:
+        return K
+    group = np.zeros(len(rows), dtype=int) if problem.doubled else problem.group[rows].astype(int)
+    member = np.eye(len(problem.totals))[group]
+    mean = member / np.maximum(member.sum(axis=0), 1)
+    half = K - member @ (mean.T @ K)
+    return np.asarray(half - (half @ mean) @ member.T)
