@@ -10,8 +10,8 @@ and piecewise quadratic in b: one sweep over its breakpoints finds the best b ex
 end and without ridge makes a constraint of its term, p + s f + b ≥ 0 or ≤ 0. If the sum has such
 ends on one side only (ball, hulls), b alone meets them all, as if the sum had closed the box; if on
 both (hard margin), s ≥ 1 is taken just large enough. Where C is huge against ½‖w‖², so that a violation
-within the tolerance costs more than all the rest, a slightly larger s pays too. The cost is some passes over vectors, and a
-sort of the few breakpoints that lie inside the KKT violation.
+within the tolerance costs more than all the rest, a slightly larger s pays too. The cost is some passes
+over vectors, and a sort of the few breakpoints that lie inside the KKT violation.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     """Judge β: objective, duality gap, KKT violation, infeasibility and bias, and how exactly they are known.
 
     Kernel values are the gram's; `rounding` says what their errors may add to the KKT violation. Where the problem is
-    not convex no gap is claimed. Of a ``gram`` that is anything else with a ``product`` neither is known. ``snap`` is as of `judgement`.
+    not convex no gap is claimed. Of a ``gram`` that is anything else with a ``product`` neither is known.
+    ``snap`` is as of `judgement`.
     """
     from adatron.convexity import is_convex
     from adatron.gram import Gram

@@ -33,8 +33,10 @@ from adatron._check import Array
 from adatron._rows import is_sparse
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid, Terms
 
-SAFETY = 2.0  # a sample of rows does not hold the worst one: the largest of many errors is about twice that of fifty
-SAMPLE = 48  # rows on which the error is measured
+SAFETY = (
+    2.0  # a sample of rows does not hold the worst one: the largest of many errors is about twice that of a hundred
+)
+SAMPLE = 96  # rows on which the error is measured
 EXTENDED_WORK = 1e8  # multiplications in extended precision that such a sample may take: a second
 BINS = 64  # of norms, where there are too many pairs to bound one by one
 FEW_PAIRS = 20_000

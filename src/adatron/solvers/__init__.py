@@ -61,8 +61,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "qp": QP,
 }
 
-# Part of the tolerance that float32 kernel values may take up before they become float64.
-ROUNDING_SHARE = 0.25
+# Part of the tolerance that errors of kernel values may take up before a more exact arithmetic takes over.
+ROUNDING_SHARE = 0.5
 UNSURE = (Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
 ENDED_EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
 FLOAT32_TOL = 1e-5  # below this float32 only makes a start
