@@ -7,6 +7,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -31,7 +33,30 @@ using Matrix = nb::ndarray<const S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::de
 template <class S>
 using MutableMatrix = nb::ndarray<S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
+// Takes the GIL back. When the interpreter is ending, Python ends threads that ask for it by pthread_exit, whose
+// unwinding must not reach the frames above, which let nothing through (std::terminate would end the process). Such
+// a thread never leaves the handler: it sleeps until the process ends, as Python 3.14 lets it do itself.
+[[gnu::noinline]] void take_gil_back(PyThreadState* state) {
+    try {
+        PyEval_RestoreThread(state);
+    } catch (...) {
+        for (;;) pause();
+    }
+}
+
+class WithoutGil {
+public:
+    WithoutGil() : state_(PyEval_SaveThread()) {}
+    ~WithoutGil() { take_gil_back(state_); }
+    WithoutGil(const WithoutGil&) = delete;
+    WithoutGil& operator=(const WithoutGil&) = delete;
+
+private:
+    PyThreadState* state_;
+};
+
+// Functions that run without the GIL take their arrays by reference: to let go of a copy would take the GIL again.
+using Released = nb::call_guard<WithoutGil>;
 
 // What crosses the border is checked: a wrong size or index is an error in words, never a crash.
 [[noreturn]] void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
@@ -119,20 +144,22 @@ const double* center_or_null(const std::optional<Vector<double>>& center) { retu
 template <class T>
 void bind_points(nb::module_& m, const char* name) {
     auto points = nb::class_<Points<T>>(m, name, "Data points packed for the kernel loops.");
-    auto dense = [](auto x, std::optional<Vector<double>> center, int threads) {
+    auto dense = [](const auto& x, const std::optional<Vector<double>>& center, int threads) {
         if (center) check_length("center", *center, Index(x.shape(1)));
         return std::make_shared<Points<T>>(Points<T>::dense(x.data(), Index(x.shape(0)), int(x.shape(1)),
                                                             Index(x.shape(1)), center_or_null(center), threads));
     };
     points.def_static(
-        "dense", [dense](Matrix<float> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
-        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+        "dense",
+        [dense](const Matrix<float>& x, const std::optional<Vector<double>>& c, int t) { return dense(x, c, t); },
+        "x"_a, nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
     points.def_static(
-        "dense", [dense](Matrix<double> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
-        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+        "dense",
+        [dense](const Matrix<double>& x, const std::optional<Vector<double>>& c, int t) { return dense(x, c, t); },
+        "x"_a, nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
     points.def_static(
         "sparse",
-        [](Vector<Index> start, Vector<std::int32_t> feature, Vector<double> value, int features) {
+        [](const Vector<Index>& start, const Vector<std::int32_t>& feature, const Vector<double>& value, int features) {
             check_csr(start, feature, value, features);
             return std::make_shared<Points<T>>(
                 Points<T>::sparse(start.data(), feature.data(), value.data(), Index(start.shape(0)) - 1, features));
@@ -153,8 +180,8 @@ template <class T>
 void bind_functions(nb::module_& m) {
     m.def(
         "add_product",
-        [](const Kernel& kernel, const Points<T>& rows, Vector<Index> index, Matrix<double> weight,
-           const Points<T>& columns, MutableMatrix<double> out, int threads) {
+        [](const Kernel& kernel, const Points<T>& rows, const Vector<Index>& index, const Matrix<double>& weight,
+           const Points<T>& columns, const MutableMatrix<double>& out, int threads) {
             check_index("index", index, rows.count());
             check_shape("weight", weight, Index(out.shape(0)), Index(index.shape(0)));
             check_shape("out", out, Index(out.shape(0)), columns.count());
@@ -170,15 +197,16 @@ void bind_gram(nb::module_& m, const char* name) {
     auto gram = nb::class_<Gram<T>>(m, name, "Kernel rows over the active columns, cached.");
     gram.def_static(
         "of_points",
-        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, Vector<double> diagonal, std::size_t cache_bytes,
-           int threads) {
+        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, const Vector<double>& diagonal,
+           std::size_t cache_bytes, int threads) {
             check_length("diagonal", diagonal, points->count());
             return std::make_unique<Gram<T>>(kernel, points, to_vector(diagonal), cache_bytes, threads);
         },
         "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, Released());
     gram.def_static(
         "of_distances",
-        [](const Distances<T>& distances, double gamma, Vector<double> diagonal, std::size_t cache_bytes, int threads) {
+        [](const Distances<T>& distances, double gamma, const Vector<double>& diagonal, std::size_t cache_bytes,
+           int threads) {
             check_length("diagonal", diagonal, distances.count());
             return std::make_unique<Gram<T>>(distances, gamma, to_vector(diagonal), cache_bytes, threads);
         },
@@ -186,8 +214,8 @@ void bind_gram(nb::module_& m, const char* name) {
     gram.def("widen", &Gram<T>::widen, "gamma"_a, "Another width, of what is made from distances.");
     gram.def_static(
         "of_matrix",
-        [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads,
-           std::optional<Matrix<std::uint8_t>> lit) {
+        [](const std::optional<Matrix<T>>& matrix, const Vector<double>& diagonal, std::size_t cache_bytes, int threads,
+           const std::optional<Matrix<std::uint8_t>>& lit) {
             const Index count = Index(diagonal.shape(0));
             if (matrix && (Index(matrix->shape(0)) < count || Index(matrix->shape(1)) < count))
                 check_shape("matrix", *matrix, count, count);
@@ -199,21 +227,21 @@ void bind_gram(nb::module_& m, const char* name) {
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 5>());
     gram.def(
         "activate",
-        [](Gram<T>& g, Vector<Index> index) {
+        [](Gram<T>& g, const Vector<Index>& index) {
             check_index("index", index, g.count());
             g.activate(index.data(), Index(index.shape(0)));
         },
         "index"_a, Released());
     gram.def(
         "missing",
-        [](Gram<T>& g, Vector<Index> index) {
+        [](Gram<T>& g, const Vector<Index>& index) {
             check_index("index", index, g.count());
             return to_numpy(g.missing(index.data(), Index(index.shape(0))));
         },
         "index"_a);
     gram.def(
         "store",
-        [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {
+        [](Gram<T>& g, const Vector<Index>& index, const Matrix<T>& values) {
             check_index("index", index, g.count());
             check_shape("values", values, Index(index.shape(0)), g.active_count());
             g.store(index.data(), Index(index.shape(0)), values.data());
@@ -221,14 +249,14 @@ void bind_gram(nb::module_& m, const char* name) {
         "index"_a, "values"_a);
     gram.def(
         "fetch",
-        [](Gram<T>& g, Vector<Index> index, double seconds) {
+        [](Gram<T>& g, const Vector<Index>& index, double seconds) {
             check_index("index", index, g.count());
             return g.fetch(index.data(), Index(index.shape(0)), seconds) == Fetched::all;
         },
         "index"_a, nb::kw_only(), "seconds"_a, Released(), "True when every row is there.");
     gram.def(
         "copy_rows",
-        [](const Gram<T>& g, Vector<Index> index, MutableMatrix<T> out) {
+        [](const Gram<T>& g, const Vector<Index>& index, const MutableMatrix<T>& out) {
             check_at_hand(g, index);
             check_shape("out", out, Index(index.shape(0)), g.active_count());
             for (std::size_t k = 0; k < index.shape(0); ++k)
@@ -237,7 +265,7 @@ void bind_gram(nb::module_& m, const char* name) {
         "index"_a, nb::kw_only(), "out"_a);
     gram.def(
         "compact",
-        [](const Gram<T>& g, Vector<Index> index, Index done, MutableMatrix<T> out) {
+        [](const Gram<T>& g, const Vector<Index>& index, Index done, const MutableMatrix<T>& out) {
             const Index count = Index(index.shape(0));
             check_at_hand(g, index);
             check_whole(g);
@@ -249,7 +277,8 @@ void bind_gram(nb::module_& m, const char* name) {
         "out = K[index][:, index], of which the part of the first `done` is there already.");
     gram.def(
         "add_product",
-        [](const Gram<T>& g, Vector<Index> index, Vector<double> weight, MutableVector<double> out) {
+        [](const Gram<T>& g, const Vector<Index>& index, const Vector<double>& weight,
+           const MutableVector<double>& out) {
             check_index("index", index, g.count());
             check_length("weight", weight, Index(index.shape(0)));
             check_length("out", out, g.count());
@@ -277,8 +306,8 @@ void bind_distances(nb::module_& m, const char* name) {
             "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a, Released())
         .def(
             "kernel",
-            [](const D& d, double gamma, MutableMatrix<T> out, MutableMatrix<std::uint8_t> lit, int threads,
-               double faint) {
+            [](const D& d, double gamma, const MutableMatrix<T>& out, const MutableMatrix<std::uint8_t>& lit,
+               int threads, double faint) {
                 check_shape("out", out, d.count(), d.count());
                 check_shape("lit", lit, d.count(), stretches(d.count()));
                 d.kernel(gamma, out.data(), lit.data(), threads, faint);
@@ -286,7 +315,7 @@ void bind_distances(nb::module_& m, const char* name) {
             "gamma"_a, nb::kw_only(), "out"_a, "lit"_a, "threads"_a, "faint"_a = nothing, Released())
         .def(
             "rows",
-            [](const D& d, Vector<Index> index, MutableMatrix<T> out) {
+            [](const D& d, const Vector<Index>& index, const MutableMatrix<T>& out) {
                 check_index("index", index, d.count());
                 check_shape("out", out, Index(index.shape(0)), d.count());
                 for (std::size_t k = 0; k < index.shape(0); ++k)
@@ -311,9 +340,10 @@ void bind_decomposition(nb::module_& m, const char* name) {
     auto engine = nb::class_<D>(m, name, "Working-set decomposition over a Gram's active rows.");
     engine.def(
         "__init__",
-        [](D* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product, int working_size) {
+        [](D* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product,
+           int working_size) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             check_problem(gram, problem, beta, product, gram.active_count());
             new (self) D(problem, gram, beta.data(), product.data(), working_size);
@@ -322,8 +352,9 @@ void bind_decomposition(nb::module_& m, const char* name) {
         "product"_a, "working_size"_a, nb::keep_alive<1, 2>());
     engine.def(
         "load",
-        [](D& d, Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
-           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product) {
+        [](D& d, const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+           const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals, Index rows,
+           const Vector<double>& beta, const Vector<double>& product) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             check_problem(d.gram(), problem, beta, product, d.gram().active_count());
             d.load(problem, beta.data(), product.data());
@@ -338,7 +369,7 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("newton", &D::newton, nb::kw_only(), "most"_a, Released(), "Move all free coefficients at once.");
     engine.def(
         "write",
-        [](const D& d, MutableVector<double> beta) {
+        [](const D& d, const MutableVector<double>& beta) {
             check_length("beta", beta, d.problem_variables());
             d.write(beta.data());
         },
@@ -362,7 +393,7 @@ void bind_climb(nb::class_<C>& climb) {
     climb.def_prop_ro("updates", &C::updates);
     climb.def(
         "correct",
-        [](C& c, Vector<double> product) {
+        [](C& c, const Vector<double>& product) {
             check_length("product", product, Index(c.product().size()));
             c.correct(product.data());
         },
@@ -375,9 +406,9 @@ void bind_coordinate(nb::module_& m, const char* name) {
     auto climb = nb::class_<C>(m, name, "One coefficient at a time: Kernel-Adatron, SVMseq, SOR.");
     climb.def(
         "__init__",
-        [](C* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product) {
+        [](C* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             check_whole(gram);
             check_problem(gram, problem, beta, product, rows);
@@ -387,7 +418,7 @@ void bind_coordinate(nb::module_& m, const char* name) {
         "product"_a, nb::keep_alive<1, 2>());
     climb.def(
         "visit",
-        [](C& c, Vector<Index> order, Vector<double> step, double shift, double augment, double seconds) {
+        [](C& c, const Vector<Index>& order, const Vector<double>& step, double shift, double augment, double seconds) {
             check_index("order", order, Index(c.beta().size()));
             check_length("step", step, Index(c.beta().size()));
             return c.visit(order.data(), Index(order.shape(0)), step.data(), shift, augment, seconds);
@@ -395,7 +426,7 @@ void bind_coordinate(nb::module_& m, const char* name) {
         "order"_a, nb::kw_only(), "step"_a, "shift"_a, "augment"_a, "seconds"_a, Released());
     climb.def(
         "visit_best",
-        [](C& c, Index count, Vector<double> step, double shift, double augment, double seconds) {
+        [](C& c, Index count, const Vector<double>& step, double shift, double augment, double seconds) {
             check_length("step", step, Index(c.beta().size()));
             return c.visit_best(count, step.data(), shift, augment, seconds);
         },
@@ -413,9 +444,10 @@ void bind_pairs(nb::module_& m, const char* name) {
     auto climb = nb::class_<P>(m, name, "Two coefficients at a time: SMO and nearest points.");
     climb.def(
         "__init__",
-        [](P* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product, double bias, std::uint32_t seed) {
+        [](P* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product,
+           double bias, std::uint32_t seed) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             check_whole(gram);
             check_problem(gram, problem, beta, product, rows);
@@ -487,9 +519,9 @@ NB_MODULE(_core, m) {
         .def_ro("at_bound", &Account::at_bound);
     m.def(
         "account",
-        [](Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
-           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product,
-           double bias, double rho) {
+        [](const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+           const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals, Index rows,
+           const Vector<double>& beta, const Vector<double>& product, double bias, double rho) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
             check_length("beta", beta, problem.variables);
             check_length("product", product, rows);
@@ -521,7 +553,7 @@ NB_MODULE(_core, m) {
         .value("unbounded", Climbed::unbounded);
     m.def(
         "nearby_order",
-        [](Matrix<double> x) {
+        [](const Matrix<double>& x) {
             // sorting among NaN would run past the end
             if (!std::all_of(x.data(), x.data() + x.size(), [](double v) { return std::isfinite(v); }))
                 refuse("x contains NaN or infinity: pass finite numbers.");
