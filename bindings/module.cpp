@@ -7,7 +7,12 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
 
 #include "coordinate.hpp"
 #include "decomposition.hpp"
@@ -28,7 +33,84 @@ using Matrix = nb::ndarray<const S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::de
 template <class S>
 using MutableMatrix = nb::ndarray<S, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
+// Takes the GIL back. When the interpreter is ending, Python ends threads that ask for it by pthread_exit, whose
+// unwinding must not reach the frames above, which let nothing through (std::terminate would end the process). Such
+// a thread never leaves the handler: it sleeps until the process ends, as Python 3.14 lets it do itself.
+[[gnu::noinline]] void take_gil_back(PyThreadState* state) {
+    try {
+        PyEval_RestoreThread(state);
+    } catch (...) {
+        for (;;) pause();
+    }
+}
+
+class WithoutGil {
+public:
+    WithoutGil() : state_(PyEval_SaveThread()) {}
+    ~WithoutGil() { take_gil_back(state_); }
+    WithoutGil(const WithoutGil&) = delete;
+    WithoutGil& operator=(const WithoutGil&) = delete;
+
+private:
+    PyThreadState* state_;
+};
+
+// Functions that run without the GIL take their arrays by reference: to let go of a copy would take the GIL again.
+using Released = nb::call_guard<WithoutGil>;
+
+// What crosses the border is checked: a wrong size or index is an error in words, never a crash.
+[[noreturn]] void refuse(const std::string& sentence) { throw std::invalid_argument(sentence); }
+
+template <class A>
+void check_length(const char* name, const A& array, Index wanted) {
+    const Index length = Index(array.shape(0));
+    if (length != wanted)
+        refuse(std::string(name) + " has " + std::to_string(length) + " entries: pass " + std::to_string(wanted) + ".");
+}
+
+template <class A>
+void check_shape(const char* name, const A& array, Index rows, Index columns) {
+    const Index height = Index(array.shape(0)), width = Index(array.shape(1));
+    if (height != rows || width != columns)
+        refuse(std::string(name) + " has shape (" + std::to_string(height) + ", " + std::to_string(width) +
+               "): pass (" + std::to_string(rows) + ", " + std::to_string(columns) + ").");
+}
+
+template <class S>
+void check_index(const char* name, const Vector<S>& index, Index count) {
+    for (std::size_t k = 0; k < index.shape(0); ++k) {
+        const Index i = Index(index.data()[k]);
+        if (i < 0 || i >= count)
+            refuse(std::string(name) + "[" + std::to_string(k) + "]=" + std::to_string(i) +
+                   " is out of range: pass integers from 0 to " + std::to_string(count - 1) + ".");
+    }
+}
+
+void check_csr(const Vector<Index>& start, const Vector<std::int32_t>& feature, const Vector<double>& value,
+               int features) {
+    const std::size_t rows = start.shape(0);
+    if (rows == 0) refuse("start is empty: pass one entry per row and one more.");
+    for (std::size_t i = 0; i + 1 < rows; ++i)
+        if (start.data()[i] > start.data()[i + 1])
+            refuse("start decreases at row " + std::to_string(i) + ": pass a valid CSR matrix.");
+    if (start.data()[0] != 0) refuse("start does not begin with 0: pass a valid CSR matrix.");
+    check_length("feature", feature, start.data()[rows - 1]);
+    check_length("value", value, start.data()[rows - 1]);
+    check_index("feature", feature, features);
+}
+
+template <class T>
+void check_at_hand(const Gram<T>& gram, const Vector<Index>& index) {
+    check_index("index", index, gram.count());
+    for (std::size_t k = 0; k < index.shape(0); ++k)
+        if (!gram.row(index.data()[k]))
+            refuse("index names row " + std::to_string(index.data()[k]) + ", which is not cached: fetch it first.");
+}
+
+template <class T>
+void check_whole(const Gram<T>& gram) {
+    if (gram.active_count() != gram.count()) refuse("only some columns are active: activate all of them first.");
+}
 
 template <class S>
 auto to_numpy(const std::vector<S>& values) {
@@ -37,11 +119,21 @@ auto to_numpy(const std::vector<S>& values) {
     return nb::ndarray<S, nb::numpy, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
 }
 
+std::vector<double> to_vector(const Vector<double>& values) { return {values.data(), values.data() + values.shape(0)}; }
+
 // The spans of a problem, which the caller keeps alive.
 Problem problem_of(const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
                    const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals,
                    Index rows) {
+    const Index variables = Index(linear.shape(0));
     const int sums = int(totals.shape(0));
+    if (rows < 1 || (variables != rows && variables != 2 * rows))
+        refuse("linear has " + std::to_string(variables) + " entries over rows=" + std::to_string(rows) +
+               ": pass one or two per row.");
+    if (sums > 2) refuse("totals has " + std::to_string(sums) + " entries: pass at most 2.");
+    for (const auto* span : {&lower, &upper, &ridge}) check_length("lower, upper or ridge", *span, variables);
+    check_length("group", group, variables);
+    check_index("group", group, 2);
     return {linear.data(), lower.data(), upper.data(),
             ridge.data(),  group.data(), Index(linear.shape(0)),
             rows,          sums,         {sums > 0 ? totals.data()[0] : 0.0, sums > 1 ? totals.data()[1] : 0.0}};
@@ -52,19 +144,23 @@ const double* center_or_null(const std::optional<Vector<double>>& center) { retu
 template <class T>
 void bind_points(nb::module_& m, const char* name) {
     auto points = nb::class_<Points<T>>(m, name, "Data points packed for the kernel loops.");
-    auto dense = [](auto x, std::optional<Vector<double>> center, int threads) {
+    auto dense = [](const auto& x, const std::optional<Vector<double>>& center, int threads) {
+        if (center) check_length("center", *center, Index(x.shape(1)));
         return std::make_shared<Points<T>>(Points<T>::dense(x.data(), Index(x.shape(0)), int(x.shape(1)),
                                                             Index(x.shape(1)), center_or_null(center), threads));
     };
     points.def_static(
-        "dense", [dense](Matrix<float> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
-        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+        "dense",
+        [dense](const Matrix<float>& x, const std::optional<Vector<double>>& c, int t) { return dense(x, c, t); },
+        "x"_a, nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
     points.def_static(
-        "dense", [dense](Matrix<double> x, std::optional<Vector<double>> c, int t) { return dense(x, c, t); }, "x"_a,
-        nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
+        "dense",
+        [dense](const Matrix<double>& x, const std::optional<Vector<double>>& c, int t) { return dense(x, c, t); },
+        "x"_a, nb::kw_only(), "center"_a = nb::none(), "threads"_a, Released());
     points.def_static(
         "sparse",
-        [](Vector<Index> start, Vector<std::int32_t> feature, Vector<double> value, int features) {
+        [](const Vector<Index>& start, const Vector<std::int32_t>& feature, const Vector<double>& value, int features) {
+            check_csr(start, feature, value, features);
             return std::make_shared<Points<T>>(
                 Points<T>::sparse(start.data(), feature.data(), value.data(), Index(start.shape(0)) - 1, features));
         },
@@ -84,8 +180,11 @@ template <class T>
 void bind_functions(nb::module_& m) {
     m.def(
         "add_product",
-        [](const Kernel& kernel, const Points<T>& rows, Vector<Index> index, Matrix<double> weight,
-           const Points<T>& columns, MutableMatrix<double> out, int threads) {
+        [](const Kernel& kernel, const Points<T>& rows, const Vector<Index>& index, const Matrix<double>& weight,
+           const Points<T>& columns, const MutableMatrix<double>& out, int threads) {
+            check_index("index", index, rows.count());
+            check_shape("weight", weight, Index(out.shape(0)), Index(index.shape(0)));
+            check_shape("out", out, Index(out.shape(0)), columns.count());
             kernel_product(kernel, rows, index.data(), Index(index.shape(0)), weight.data(), int(weight.shape(0)),
                            columns, out.data(), threads);
         },
@@ -98,68 +197,91 @@ void bind_gram(nb::module_& m, const char* name) {
     auto gram = nb::class_<Gram<T>>(m, name, "Kernel rows over the active columns, cached.");
     gram.def_static(
         "of_points",
-        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, Vector<double> diagonal, std::size_t cache_bytes,
-           int threads) {
-            return std::make_unique<Gram<T>>(kernel, points,
-                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
-                                             cache_bytes, threads);
+        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, const Vector<double>& diagonal,
+           std::size_t cache_bytes, int threads) {
+            check_length("diagonal", diagonal, points->count());
+            return std::make_unique<Gram<T>>(kernel, points, to_vector(diagonal), cache_bytes, threads);
         },
         "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, Released());
     gram.def_static(
         "of_distances",
-        [](const Distances<T>& distances, double gamma, Vector<double> diagonal, std::size_t cache_bytes, int threads) {
-            return std::make_unique<Gram<T>>(distances, gamma,
-                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
-                                             cache_bytes, threads);
+        [](const Distances<T>& distances, double gamma, const Vector<double>& diagonal, std::size_t cache_bytes,
+           int threads) {
+            check_length("diagonal", diagonal, distances.count());
+            return std::make_unique<Gram<T>>(distances, gamma, to_vector(diagonal), cache_bytes, threads);
         },
         "distances"_a, nb::kw_only(), "gamma"_a, "diagonal"_a, "cache_bytes"_a, "threads"_a, nb::keep_alive<0, 1>());
     gram.def("widen", &Gram<T>::widen, "gamma"_a, "Another width, of what is made from distances.");
     gram.def_static(
         "of_matrix",
-        [](std::optional<Matrix<T>> matrix, Vector<double> diagonal, std::size_t cache_bytes, int threads,
-           std::optional<Matrix<std::uint8_t>> lit) {
+        [](const std::optional<Matrix<T>>& matrix, const Vector<double>& diagonal, std::size_t cache_bytes, int threads,
+           const std::optional<Matrix<std::uint8_t>>& lit) {
+            const Index count = Index(diagonal.shape(0));
+            if (matrix && (Index(matrix->shape(0)) < count || Index(matrix->shape(1)) < count))
+                check_shape("matrix", *matrix, count, count);
+            if (lit) check_shape("lit", *lit, count, stretches(count));
             return std::make_unique<Gram<T>>(matrix ? matrix->data() : nullptr, matrix ? Index(matrix->shape(1)) : 0,
-                                             std::vector<double>(diagonal.data(), diagonal.data() + diagonal.shape(0)),
-                                             cache_bytes, threads, lit ? lit->data() : nullptr);
+                                             to_vector(diagonal), cache_bytes, threads, lit ? lit->data() : nullptr);
         },
         "matrix"_a.none(), nb::kw_only(), "diagonal"_a, "cache_bytes"_a, "threads"_a, "lit"_a = nb::none(),
         nb::keep_alive<0, 1>(), nb::keep_alive<0, 5>());
     gram.def(
-        "activate", [](Gram<T>& g, Vector<Index> index) { g.activate(index.data(), Index(index.shape(0))); }, "index"_a,
-        Released());
+        "activate",
+        [](Gram<T>& g, const Vector<Index>& index) {
+            check_index("index", index, g.count());
+            g.activate(index.data(), Index(index.shape(0)));
+        },
+        "index"_a, Released());
     gram.def(
         "missing",
-        [](Gram<T>& g, Vector<Index> index) { return to_numpy(g.missing(index.data(), Index(index.shape(0)))); },
+        [](Gram<T>& g, const Vector<Index>& index) {
+            check_index("index", index, g.count());
+            return to_numpy(g.missing(index.data(), Index(index.shape(0))));
+        },
         "index"_a);
     gram.def(
         "store",
-        [](Gram<T>& g, Vector<Index> index, Matrix<T> values) {
+        [](Gram<T>& g, const Vector<Index>& index, const Matrix<T>& values) {
+            check_index("index", index, g.count());
+            check_shape("values", values, Index(index.shape(0)), g.active_count());
             g.store(index.data(), Index(index.shape(0)), values.data());
         },
         "index"_a, "values"_a);
     gram.def(
         "fetch",
-        [](Gram<T>& g, Vector<Index> index, double seconds) {
+        [](Gram<T>& g, const Vector<Index>& index, double seconds) {
+            check_index("index", index, g.count());
             return g.fetch(index.data(), Index(index.shape(0)), seconds) == Fetched::all;
         },
         "index"_a, nb::kw_only(), "seconds"_a, Released(), "True when every row is there.");
     gram.def(
         "copy_rows",
-        [](const Gram<T>& g, Vector<Index> index, MutableMatrix<T> out) {
+        [](const Gram<T>& g, const Vector<Index>& index, const MutableMatrix<T>& out) {
+            check_at_hand(g, index);
+            check_shape("out", out, Index(index.shape(0)), g.active_count());
             for (std::size_t k = 0; k < index.shape(0); ++k)
                 std::copy_n(g.row(index.data()[k]), g.active_count(), out.data() + k * out.shape(1));
         },
         "index"_a, nb::kw_only(), "out"_a);
     gram.def(
         "compact",
-        [](const Gram<T>& g, Vector<Index> index, Index done, MutableMatrix<T> out) {
-            g.compact(index.data(), Index(index.shape(0)), done, out.data(), Index(out.shape(1)));
+        [](const Gram<T>& g, const Vector<Index>& index, Index done, const MutableMatrix<T>& out) {
+            const Index count = Index(index.shape(0));
+            check_at_hand(g, index);
+            check_whole(g);
+            if (done < 0 || done > count) refuse("done=" + std::to_string(done) + " is out of range.");
+            if (Index(out.shape(0)) < count || Index(out.shape(1)) < count) check_shape("out", out, count, count);
+            g.compact(index.data(), count, done, out.data(), Index(out.shape(1)));
         },
         "index"_a, nb::kw_only(), "done"_a, "out"_a, Released(),
         "out = K[index][:, index], of which the part of the first `done` is there already.");
     gram.def(
         "add_product",
-        [](const Gram<T>& g, Vector<Index> index, Vector<double> weight, MutableVector<double> out) {
+        [](const Gram<T>& g, const Vector<Index>& index, const Vector<double>& weight,
+           const MutableVector<double>& out) {
+            check_index("index", index, g.count());
+            check_length("weight", weight, Index(index.shape(0)));
+            check_length("out", out, g.count());
             g.add_product(index.data(), Index(index.shape(0)), weight.data(), out.data());
         },
         "index"_a, nb::kw_only(), "weight"_a, "out"_a, Released());
@@ -184,16 +306,32 @@ void bind_distances(nb::module_& m, const char* name) {
             "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a, Released())
         .def(
             "kernel",
-            [](const D& d, double gamma, MutableMatrix<T> out, MutableMatrix<std::uint8_t> lit, int threads,
-               double faint) { d.kernel(gamma, out.data(), lit.data(), threads, faint); },
+            [](const D& d, double gamma, const MutableMatrix<T>& out, const MutableMatrix<std::uint8_t>& lit,
+               int threads, double faint) {
+                check_shape("out", out, d.count(), d.count());
+                check_shape("lit", lit, d.count(), stretches(d.count()));
+                d.kernel(gamma, out.data(), lit.data(), threads, faint);
+            },
             "gamma"_a, nb::kw_only(), "out"_a, "lit"_a, "threads"_a, "faint"_a = nothing, Released())
         .def(
             "rows",
-            [](const D& d, Vector<Index> index, MutableMatrix<T> out) {
+            [](const D& d, const Vector<Index>& index, const MutableMatrix<T>& out) {
+                check_index("index", index, d.count());
+                check_shape("out", out, Index(index.shape(0)), d.count());
                 for (std::size_t k = 0; k < index.shape(0); ++k)
                     std::copy_n(d.row(index.data()[k]), d.count(), out.data() + k * out.shape(1));
             },
             "index"_a, nb::kw_only(), "out"_a);
+}
+
+template <class T>
+void check_problem(const Gram<T>& gram, const Problem& problem, const Vector<double>& beta,
+                   const Vector<double>& product, Index product_length) {
+    if (problem.rows != gram.count())
+        refuse("rows=" + std::to_string(problem.rows) + " for a matrix of " + std::to_string(gram.count()) +
+               " rows: pass a problem and a matrix of the same rows.");
+    check_length("beta", beta, problem.variables);
+    check_length("product", product, product_length);
 }
 
 template <class T>
@@ -202,19 +340,24 @@ void bind_decomposition(nb::module_& m, const char* name) {
     auto engine = nb::class_<D>(m, name, "Working-set decomposition over a Gram's active rows.");
     engine.def(
         "__init__",
-        [](D* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product, int working_size) {
+        [](D* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product,
+           int working_size) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_problem(gram, problem, beta, product, gram.active_count());
             new (self) D(problem, gram, beta.data(), product.data(), working_size);
         },
         "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
         "product"_a, "working_size"_a, nb::keep_alive<1, 2>());
     engine.def(
         "load",
-        [](D& d, Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
-           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product) {
-            d.load(problem_of(linear, lower, upper, ridge, group, totals, rows), beta.data(), product.data());
+        [](D& d, const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+           const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals, Index rows,
+           const Vector<double>& beta, const Vector<double>& product) {
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_problem(d.gram(), problem, beta, product, d.gram().active_count());
+            d.load(problem, beta.data(), product.data());
         },
         nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
         "product"_a, "Another problem of the same shape.");
@@ -224,7 +367,13 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, Released(),
                "Rounds until the gap is at most `goal`; all rows must be at hand.");
     engine.def("newton", &D::newton, nb::kw_only(), "most"_a, Released(), "Move all free coefficients at once.");
-    engine.def("write", [](const D& d, MutableVector<double> beta) { d.write(beta.data()); }, "beta"_a);
+    engine.def(
+        "write",
+        [](const D& d, const MutableVector<double>& beta) {
+            check_length("beta", beta, d.problem_variables());
+            d.write(beta.data());
+        },
+        "beta"_a);
     engine.def_prop_ro("product", [](const D& d) { return to_numpy(d.product()); }, nb::rv_policy::automatic);
     engine.def("account", &D::account, Released());
     engine.def_prop_ro("bias", &D::bias);
@@ -242,7 +391,13 @@ void bind_climb(nb::class_<C>& climb) {
     climb.def_prop_ro("product", [](const C& c) { return to_numpy(c.product()); }, nb::rv_policy::automatic);
     climb.def_prop_ro("wanted", [](const C& c) { return to_numpy(c.wanted()); }, nb::rv_policy::automatic);
     climb.def_prop_ro("updates", &C::updates);
-    climb.def("correct", [](C& c, Vector<double> product) { c.correct(product.data()); }, "product"_a);
+    climb.def(
+        "correct",
+        [](C& c, const Vector<double>& product) {
+            check_length("product", product, Index(c.product().size()));
+            c.correct(product.data());
+        },
+        "product"_a);
 }
 
 template <class T>
@@ -251,23 +406,28 @@ void bind_coordinate(nb::module_& m, const char* name) {
     auto climb = nb::class_<C>(m, name, "One coefficient at a time: Kernel-Adatron, SVMseq, SOR.");
     climb.def(
         "__init__",
-        [](C* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product) {
+        [](C* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_whole(gram);
+            check_problem(gram, problem, beta, product, rows);
             new (self) C(problem, gram, beta.data(), product.data());
         },
         "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
         "product"_a, nb::keep_alive<1, 2>());
     climb.def(
         "visit",
-        [](C& c, Vector<Index> order, Vector<double> step, double shift, double augment, double seconds) {
+        [](C& c, const Vector<Index>& order, const Vector<double>& step, double shift, double augment, double seconds) {
+            check_index("order", order, Index(c.beta().size()));
+            check_length("step", step, Index(c.beta().size()));
             return c.visit(order.data(), Index(order.shape(0)), step.data(), shift, augment, seconds);
         },
         "order"_a, nb::kw_only(), "step"_a, "shift"_a, "augment"_a, "seconds"_a, Released());
     climb.def(
         "visit_best",
-        [](C& c, Index count, Vector<double> step, double shift, double augment, double seconds) {
+        [](C& c, Index count, const Vector<double>& step, double shift, double augment, double seconds) {
+            check_length("step", step, Index(c.beta().size()));
             return c.visit_best(count, step.data(), shift, augment, seconds);
         },
         "count"_a, nb::kw_only(), "step"_a, "shift"_a, "augment"_a, "seconds"_a, Released());
@@ -284,10 +444,13 @@ void bind_pairs(nb::module_& m, const char* name) {
     auto climb = nb::class_<P>(m, name, "Two coefficients at a time: SMO and nearest points.");
     climb.def(
         "__init__",
-        [](P* self, Gram<T>& gram, Vector<double> linear, Vector<double> lower, Vector<double> upper,
-           Vector<double> ridge, Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta,
-           Vector<double> product, double bias, std::uint32_t seed) {
+        [](P* self, Gram<T>& gram, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Vector<double>& totals, Index rows, const Vector<double>& beta, const Vector<double>& product,
+           double bias, std::uint32_t seed) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_whole(gram);
+            check_problem(gram, problem, beta, product, rows);
             new (self) P(problem, gram, beta.data(), product.data(), bias, seed);
         },
         "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
@@ -356,10 +519,12 @@ NB_MODULE(_core, m) {
         .def_ro("at_bound", &Account::at_bound);
     m.def(
         "account",
-        [](Vector<double> linear, Vector<double> lower, Vector<double> upper, Vector<double> ridge,
-           Vector<std::int8_t> group, Vector<double> totals, Index rows, Vector<double> beta, Vector<double> product,
-           double bias, double rho) {
+        [](const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+           const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals, Index rows,
+           const Vector<double>& beta, const Vector<double>& product, double bias, double rho) {
             const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_length("beta", beta, problem.variables);
+            check_length("product", product, rows);
             return account(problem, beta.data(), product.data(), bias, rho);
         },
         nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
@@ -388,8 +553,13 @@ NB_MODULE(_core, m) {
         .value("unbounded", Climbed::unbounded);
     m.def(
         "nearby_order",
-        [](Matrix<double> x) { return to_numpy(nearby_order(x.data(), Index(x.shape(0)), int(x.shape(1)))); }, "x"_a,
-        "An order of rows that keeps neighbours together.");
+        [](const Matrix<double>& x) {
+            // sorting among NaN would run past the end
+            if (!std::all_of(x.data(), x.data() + x.size(), [](double v) { return std::isfinite(v); }))
+                refuse("x contains NaN or infinity: pass finite numbers.");
+            return to_numpy(nearby_order(x.data(), Index(x.shape(0)), int(x.shape(1))));
+        },
+        "x"_a, "An order of rows that keeps neighbours together.");
     bind_distances<float>(m, "Distances32");
     bind_distances<double>(m, "Distances64");
     bind_gram<float>(m, "Gram32");

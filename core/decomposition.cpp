@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "climb.hpp"
 #include "face.hpp"
@@ -46,14 +47,15 @@ Decomposition<T>::Decomposition(const Problem& problem, Gram<T>& gram, const dou
       totals_{problem.totals[0], problem.totals[1]},
       problem_rows_(problem.rows) {
     load(problem, beta, product);
-    in_working_.assign(beta_.size(), 0);
-    entered_.assign(beta_.size(), 0);
 }
 
 template <class T>
 void Decomposition<T>::load(const Problem& problem, const double* beta, const double* product) {
+    if (problem.sums != sums_ || problem.rows != problem_rows_ || (problem.variables > problem.rows) != doubled_)
+        throw std::invalid_argument("the problem has another shape than the first: make another engine for it");
     const auto& active = gram_.active();
     rows_ = Index(active.size());
+    std::copy_n(problem.totals, 2, totals_);
     const Index copies = doubled_ ? 2 : 1, n = copies * rows_;
     for (auto* v : {&beta_, &linear_, &lower_, &upper_, &ridge_, &ascent_}) v->resize(n);
     group_.resize(n);
@@ -68,6 +70,13 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
             group_[to] = sums_ == 2 ? problem.group[from] : std::int8_t(0);
         }
     product_.assign(product, product + rows_);
+    if (Index(in_working_.size()) != n) {  // other rows are active: nothing in the block holds for them
+        in_working_.assign(n, 0);
+        entered_.assign(n, 0);
+        place_.clear();
+        fresh_.clear();
+        working_.clear();
+    }
     for (Index v : working_) in_working_[v] = 0;
     working_.clear();
     best_gap_ = infinity;
@@ -295,6 +304,7 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
         gradient[k] = T(-ascent_[v]);
         ridge[k] = T(ridge_[v]);
         row[k] = gram_.row(active[row_of(v)]);
+        if (!row[k]) throw std::logic_error("rows of the working set must be fetched first");
         curvature[k] = T(double(row[k][row_of(v)]) + ridge_[v]);
     }
     if (!all_) gather_block(row);

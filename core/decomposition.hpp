@@ -40,6 +40,8 @@ public:
     // more than `most` of them, or some without a kernel row at hand.
     Index newton(Index most);
 
+    const Gram<T>& gram() const { return gram_; }
+    Index problem_variables() const { return (doubled_ ? 2 : 1) * problem_rows_; }
     void write(double* beta) const;  // active ones; others are left
     const std::vector<double>& product() const { return product_; }
     double gap() const { return gap_; }

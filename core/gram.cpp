@@ -26,6 +26,7 @@ Gram<T>::Gram(std::vector<double> diagonal, std::size_t cache_bytes, int threads
       threads_(threads),
       active_(diagonal_.size()),
       position_(diagonal_.size()) {
+    if (diagonal_.empty()) throw std::invalid_argument("diagonal is empty: pass at least one row");
     std::iota(active_.begin(), active_.end(), Index(0));
     position_ = active_;
     open_cache();
@@ -62,19 +63,32 @@ Index Gram<T>::rows_cached() const {
 }
 
 // An empty cache for rows of the present active list. Memory is only promised here; the system gives it page by page.
+// If even the smallest is refused, there is none, and `fetch` tries again.
 template <class T>
 void Gram<T>::open_cache() {
     constexpr Index line = 64 / sizeof(T);
     cache_.reset();
+    capacity_ = 0;
     stride_ = (active_count() + line - 1) / line * line;
-    capacity_ = std::clamp<Index>(Index(cache_limit_ / row_bytes()), std::min(smallest_cache, count()), count());
-    while (!cache_) try {
-            cache_ = allocate<T>(std::size_t(capacity_) * stride_);
-        } catch (const std::bad_alloc&) {
-            if (capacity_ <= smallest_cache) throw;
-            capacity_ = std::max(capacity_ / 2, smallest_cache);
-        }
     empty_cache();
+    Index capacity = std::clamp<Index>(Index(cache_limit_ / row_bytes()), std::min(smallest_cache, count()), count());
+    Buffer<T> cache;
+    while (!cache) try {
+            cache = allocate<T>(std::size_t(capacity) * stride_);
+        } catch (const std::bad_alloc&) {
+            if (capacity <= smallest_cache) throw;
+            capacity = std::max(capacity / 2, smallest_cache);
+        }
+    size_slots(capacity);
+    cache_ = std::move(cache);
+    capacity_ = capacity;
+}
+
+template <class T>
+void Gram<T>::size_slots(Index capacity) {
+    owner_.resize(capacity, -1);
+    last_use_.resize(capacity, 0);
+    released_.resize(capacity, 0);
 }
 
 template <class T>
@@ -101,33 +115,40 @@ void Gram<T>::forget() {
 
 template <class T>
 void Gram<T>::activate(const Index* index, Index count) {
+    if (count == 0) throw std::invalid_argument("index is empty: pass at least one column");
     const bool within = std::all_of(index, index + count, [&](Index i) { return position_[i] >= 0; }) &&
                         std::is_sorted(index, index + count) && std::is_sorted(active_.begin(), active_.end());
     if (within && count == active_count()) return;
-    std::vector<Index> keep;
-    if (within)
+    // all memory first: what fails here leaves everything as it was
+    constexpr Index line = 64 / sizeof(T);
+    const Index old_stride = stride_, stride = (count + line - 1) / line * line;
+    const Index capacity = std::min<Index>(this->count(), capacity_ * old_stride / stride);
+    std::vector<Index> keep, active(index, index + count), position(this->count(), Index(-1));
+    for (Index k = 0; k < count; ++k) {
+        if (position[index[k]] >= 0) throw std::invalid_argument("index repeats a column: pass each once");
+        position[index[k]] = k;
+    }
+    auto columns = points_;
+    if (points_ && count < this->count())
+        columns = std::make_shared<const Points<T>>(points_->subset(index, count, threads_));
+    if (within) {
+        keep.reserve(count);
         for (Index k = 0; k < count; ++k) keep.push_back(position_[index[k]]);
-    active_.assign(index, index + count);
-    std::fill(position_.begin(), position_.end(), Index(-1));
-    for (Index k = 0; k < count; ++k) position_[active_[k]] = k;
-    if (points_)
-        columns_ = all_active() ? points_ : std::make_shared<const Points<T>>(points_->subset(index, count, threads_));
+        size_slots(capacity);
+    }
+    active_ = std::move(active);
+    position_ = std::move(position);
+    columns_ = std::move(columns);
     if (!within) return open_cache();
 
-    constexpr Index line = 64 / sizeof(T);
-    const Index old_stride = stride_;
-    stride_ = (count + line - 1) / line * line;
+    stride_ = stride;
+    capacity_ = capacity;
     for (Index s = 0; s < used_; ++s) {
         if (owner_[s] < 0) continue;
         const T* from = cache_.get() + std::size_t(s) * old_stride;
         T* to = slot(s);  // never behind `from`: compaction can work in place
         for (Index k = 0; k < count; ++k) to[k] = from[keep[k]];
     }
-    const std::size_t bytes = std::size_t(capacity_) * old_stride * sizeof(T);
-    capacity_ = std::min<Index>(this->count(), Index(bytes / row_bytes()));
-    owner_.resize(capacity_, -1);
-    last_use_.resize(capacity_, 0);
-    released_.resize(capacity_, 0);
 }
 
 template <class T>
@@ -160,10 +181,13 @@ void Gram<T>::release(const Index* index, Index count) {
     }
 }
 
-// Slots for rows that are not cached: released ones first, then fresh ones, then those unused for longest.
+// Slots for rows that are not cached: released ones first, then fresh ones, then those unused for longest. They belong
+// to no row until `own`: what is not computed in the end is not cached.
 template <class T>
-void Gram<T>::claim(const Index* index, Index count, std::vector<T*>& out) {
-    std::vector<Index> slots;
+void Gram<T>::claim(Index count, std::vector<Index>& slots, std::vector<T*>& out) {
+    slots.clear();
+    slots.reserve(count);
+    out.resize(count);
     const std::size_t grace = used_ < capacity_ ? released_grace : 0;
     while (released_slots_.size() > grace && Index(slots.size()) < count) {
         const Index s = released_slots_.front();
@@ -183,23 +207,34 @@ void Gram<T>::claim(const Index* index, Index count, std::vector<T*>& out) {
                          [&](Index a, Index b) { return last_use_[a] < last_use_[b]; });
         slots.insert(slots.end(), oldest.begin(), oldest.begin() + more);
     }
-    out.resize(count);
     for (Index k = 0; k < count; ++k) {
         const Index s = slots[k];
         if (owner_[s] >= 0) slot_of_[owner_[s]] = -1;
-        owner_[s] = index[k];
-        slot_of_[index[k]] = s;
-        last_use_[s] = clock_;
+        owner_[s] = -1;
+        last_use_[s] = 0;
         out[k] = slot(s);
     }
 }
 
 template <class T>
+void Gram<T>::own(const Index* index, const std::vector<Index>& slots) {
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+        owner_[slots[k]] = index[k];
+        slot_of_[index[k]] = slots[k];
+        last_use_[slots[k]] = clock_;
+    }
+    rows_computed_ += Index(slots.size());
+}
+
+template <class T>
 void Gram<T>::store(const Index* index, Index count, const T* values) {
+    if (!cache_) open_cache();
+    if (count > capacity_) throw std::length_error("the cache has no room for so many rows at once: store fewer");
+    std::vector<Index> slots;
     std::vector<T*> out;
-    claim(index, count, out);
+    claim(count, slots, out);
     for (Index k = 0; k < count; ++k) std::copy_n(values + k * active_count(), active_count(), out[k]);
-    rows_computed_ += count;
+    own(index, slots);
 }
 
 template <class T>
@@ -236,6 +271,13 @@ void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
 
 template <class T>
 Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
+    if (!cache_) open_cache();
+    if (!direct() && count > capacity_) {
+        std::vector<Index> different(index, index + count);
+        std::sort(different.begin(), different.end());
+        if (std::unique(different.begin(), different.end()) - different.begin() > capacity_)
+            throw std::length_error("the cache has no room for so many rows at once: fetch fewer");
+    }
     const std::vector<Index> wanted = missing(index, count);
     if (!wanted.empty() && !points_ && !matrix_ && !distances_)
         throw std::logic_error("rows of this matrix must be stored first");
@@ -243,13 +285,14 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
     const double work = double(active_count()) * (points_ ? points_->work() + 16 : 4);
     const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
     const double deadline = now() + seconds;
+    std::vector<Index> slots;
     std::vector<T*> out;
     for (Index k = 0; k < Index(wanted.size()); k += batch) {
         if (k > 0 && now() > deadline) return Fetched::some;
         const Index n = std::min(batch, Index(wanted.size()) - k);
-        claim(&wanted[k], n, out);
+        claim(n, slots, out);
         compute(&wanted[k], n, out.data());
-        rows_computed_ += n;
+        own(&wanted[k], slots);
     }
     return Fetched::all;
 }
@@ -257,8 +300,9 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
 template <class T>
 LitRows<T> Gram<T>::lit_rows() {
     const Index n = count(), width = stretches(n);
-    if (lit_start_.empty()) {
-        lit_start_.push_back(0);
+    if (!lit_values_) {
+        lit_start_.assign(1, 0);
+        lit_stretch_.clear();
         for (Index i = 0; i < n; ++i) {
             for (Index s = 0; s < width; ++s)
                 if (lit(i)[s]) lit_stretch_.push_back(std::int32_t(s));
@@ -360,6 +404,7 @@ void Gram<T>::add_product(const Index* index, Index count, const double* weight,
         }
         return;
     }
+    if (!rest.empty() && !points_) throw std::logic_error("rows of this matrix must be stored first");
     if (!rest.empty())
         kernel_product(kernel_, *points_, rest.data(), Index(rest.size()), rest_weight.data(), 1, *points_, out,
                        threads_);

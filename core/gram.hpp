@@ -78,7 +78,9 @@ private:
     T* slot(Index s) const { return cache_.get() + std::size_t(s) * stride_; }
     std::size_t row_bytes() const { return std::size_t(stride_) * sizeof(T); }
     void compute(const Index* index, Index count, T* const* out) const;
-    void claim(const Index* index, Index count, std::vector<T*>& out);
+    void claim(Index count, std::vector<Index>& slots, std::vector<T*>& out);
+    void own(const Index* index, const std::vector<Index>& slots);
+    void size_slots(Index capacity);
     bool all_active() const { return active_count() == count(); }
     bool direct() const { return matrix_ && all_active(); }  // rows lie in the caller's matrix as they are wanted
 

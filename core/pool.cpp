@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,23 +20,33 @@ struct Job {
     const Work* work = nullptr;
     std::int64_t count = 0, piece = 0;
     std::atomic<std::int64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr failure;  // the first; read only when all threads are done
 
     void run() {
-        for (;;) {
+        while (!failed.load()) {
             const std::int64_t begin = next.fetch_add(piece);
             if (begin >= count) return;
-            (*work)(begin, std::min(count, begin + piece));
+            try {
+                (*work)(begin, std::min(count, begin + piece));
+            } catch (...) {
+                if (!failed.exchange(true)) failure = std::current_exception();
+            }
         }
     }
 };
 
 class Pool {
 public:
-    bool try_begin() { return busy_.try_lock(); }
-    void end() { busy_.unlock(); }
+    std::mutex& busy() { return busy_; }
 
     void run(Job& job, int helpers) {
-        while (int(threads_.size()) < helpers) threads_.emplace_back([this, id = int(threads_.size())] { serve(id); });
+        try {
+            while (int(threads_.size()) < helpers)
+                threads_.emplace_back([this, id = int(threads_.size())] { serve(id); });
+        } catch (const std::exception&) {  // no memory, or no more threads allowed: those there are do the work
+            helpers = int(threads_.size());
+        }
         pending_.store(helpers);
         {
             const std::lock_guard lock(mutex_);
@@ -107,7 +118,9 @@ void parallel(std::int64_t count, std::int64_t grain, int threads, const Work& w
     (void)registered;
     const std::int64_t grains = (count + grain - 1) / grain;
     threads = int(std::min<std::int64_t>(threads, grains));
-    if (threads <= 1 || !pool->try_begin()) {
+    std::unique_lock<std::mutex> turn;
+    if (threads > 1) turn = std::unique_lock(pool->busy(), std::try_to_lock);
+    if (!turn.owns_lock()) {
         if (count > 0) work(0, count);
         return;
     }
@@ -117,7 +130,7 @@ void parallel(std::int64_t count, std::int64_t grain, int threads, const Work& w
     // a few pieces a thread, so that a core lent to somebody else does not hold up the rest
     job.piece = grain * std::max<std::int64_t>(1, grains / (4 * threads));
     pool->run(job, threads - 1);
-    pool->end();
+    if (job.failure) std::rethrow_exception(job.failure);
 }
 
 }  // namespace adatron

@@ -1,6 +1,6 @@
 // One pool of threads for the whole process.
 //
-// Whoever comes while the pool is busy works alone: fits that run side by side never get more threads than cores.
+// A caller that finds the pool busy works alone: fits that run side by side never get more threads than cores.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 namespace adatron {
 
 // Calls work(begin, end) over disjoint pieces of [0, count), each a multiple of `grain` long (but the last),
-// on up to `threads` threads, the caller among them; returns when all is done. `work` must not throw.
+// on up to `threads` threads, the caller among them; returns when all is done. The first exception that
+// `work` throws ends the work and is thrown again here. Threads that cannot be started are done without.
 void parallel(std::int64_t count, std::int64_t grain, int threads,
               const std::function<void(std::int64_t, std::int64_t)>& work);
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 Array = NDArray[np.float64]
 
@@ -81,3 +82,25 @@ def finite_vector(name: str, values: ArrayLike, *, length: int | None = None) ->
         first = int(infinite.argmax())
         raise ValueError(f"{name}[{first}]={array[first]} is infinite: pass finite numbers.")
     return array
+
+
+def sound(name: str, X: Any) -> None:
+    """Refuse a sparse matrix whose index arrays contradict each other or its shape: SciPy would read past their end."""
+    if not issparse(X):
+        return
+    fault = ""
+    if X.format in ("csr", "csc"):
+        many, inside = X.shape if X.format == "csr" else X.shape[::-1]
+        start, index = X.indptr, X.indices
+        if len(start) != many + 1 or start[0] != 0 or start[-1] > min(len(index), len(X.data)):
+            fault = "indptr does not match indices and data"
+        elif (start[1:] < start[:-1]).any():
+            fault = "indptr decreases"
+        elif start[-1] and not (index[: start[-1]].min() >= 0 and index[: start[-1]].max() < inside):
+            fault = f"indices are not all within 0 to {inside - 1}"
+    elif X.format == "coo":
+        for at, size in zip(X.coords, X.shape, strict=True):
+            if len(at) != len(X.data) or (len(at) and not 0 <= at.min() <= at.max() < size):
+                fault = "coordinates lie outside of its shape"
+    if fault:
+        raise ValueError(f"{name} is not a valid sparse matrix, its {fault}: rebuild it, e.g. from its dense form.")

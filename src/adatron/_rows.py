@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from scipy.spatial.distance import cdist
 
-from adatron._check import Array
+from adatron._check import Array, sound
 
 Matrix = Any  # a dense array or any SciPy sparse matrix: (rows, features)
 Metric = Literal["sqeuclidean", "euclidean", "cityblock"]
@@ -21,6 +21,7 @@ def is_sparse(X: Matrix) -> bool:
 
 def matrix(name: str, X: Matrix, *, keep_float32: bool = False) -> Matrix:
     """X as an array or CSR array of finite numbers: float64, or float32 if it is that and may stay it."""
+    sound(name, X)
     dtype = np.float32 if keep_float32 and getattr(X, "dtype", None) == np.float32 else np.float64
     try:
         X = csr_array(X).astype(dtype, copy=False) if is_sparse(X) else np.asarray(X, dtype=dtype)

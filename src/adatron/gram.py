@@ -73,6 +73,8 @@ class Gram:
         part_of: tuple[Gram, Index] | None = None,
     ) -> None:
         X = self.X = matrix("X", X, keep_float32=True)
+        if X.shape[0] == 0:
+            raise ValueError(f"X has shape {X.shape}: pass at least one row.")
         self.kernel = kernel.resolve(X)
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
@@ -176,6 +178,7 @@ class Gram:
 
     def fetch(self, index: Index, pulse: Pulse = nothing) -> None:
         """Have these rows in the cache, which must have room for them."""
+        index = np.ascontiguousarray(index, dtype=np.int64)
         if self.by_python:
             for part in slices(self.core.missing(index), self.core.active_count * PYTHON_WORK):
                 self.core.store(part, self._evaluate(part, self.core.active))
@@ -196,6 +199,9 @@ class Gram:
 
     def product(self, coef: Array, pulse: Pulse = nothing) -> Array:
         """K @ coef over all columns, in float64; asking again for the same costs nothing."""
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.shape != (self.size,):
+            raise ValueError(f"coef has shape {coef.shape}: pass {self.size} values, one per row of the Gram matrix.")
         if self._known is not None and np.array_equal(self._known[0], coef):
             return self._known[1]
         out = np.zeros(self.size)

@@ -203,3 +203,36 @@ def test_one_machine_answers_many_threads():
         thread.join(timeout=PATIENCE)
     for values in results:
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
+# ---------------------------------------------------------------- the end
+
+FITTING = """
+import sys, threading, time
+import numpy as np
+from adatron import SVC
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 5)); y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+fitted = threading.Event()
+def keep_fitting():
+    while True:
+        SVC(n_jobs=2).fit(X, y).predict(X)
+        fitted.set()
+for _ in range(2):
+    threading.Thread(target=keep_fitting, daemon=True).start()
+fitted.wait()
+time.sleep(float(sys.argv[1]))
+"""
+
+
+def test_the_process_ends_quietly_while_daemon_threads_fit():
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", FITTING, str(0.01 * k)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for k in range(6)
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=PATIENCE)
+        assert said == ""
+        assert process.returncode == 0

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from adatron._check import Array, choice
+from adatron._check import Array, choice, sound
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training
 from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
@@ -224,6 +224,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             return [None] * len(parts)
         if not (isinstance(held_out, tuple | list) and len(held_out) == 2):
             raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
+        sound("X of held_out", held_out[0])
         X, y = validate_data(self, *held_out, reset=False, **self._accepted())
         numbers = np.searchsorted(classes, y).clip(max=len(classes) - 1)
         numbers = np.where(classes[numbers] == y, numbers, -1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, choice, finite_vector
+from adatron._check import Array, choice, finite_vector, sound
 from adatron._rows import is_sparse
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
 from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
@@ -81,6 +81,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
         """Rows, targets and weights in one form."""
+        sound("X", X)
         if y is None and how.pop("unsupervised", False):
             X = validate_data(self, X, **self._accepted())
             y = np.zeros(X.shape[0])
@@ -219,6 +220,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _values(self, X: Any) -> Array:
         check_is_fitted(self, "_model")
+        sound("X", X)
         X = validate_data(self, X, reset=False, **self._accepted())
         model: Model = self._model
         return model.decision(X, self.n_jobs)

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, finite_vector, integer, real
+from adatron._check import Array, finite_vector, integer, real, sound
 from adatron._rows import matrix
 from adatron.estimators._machine import Rows, _weights
 from adatron.kernels import Kernel, Precomputed, resolve_kernel
@@ -56,6 +56,7 @@ class KernelMethod(BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
         """Rows, classes and weights in one form."""
+        sound("X", X)
         X, y = validate_data(self, X, y, **self._accepted())
         check_classification_targets(y)
         if self._precomputed() and X.shape[0] != X.shape[1]:
@@ -199,6 +200,7 @@ class KernelFisherDiscriminant(
 
     def _projected(self, X: Any) -> Array:
         check_is_fitted(self, "_model")
+        sound("X", X)
         X = validate_data(self, X, reset=False, **self._accepted())
         model: Model = self._model
         return model.decision(X)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, choice, integer
+from adatron._check import Array, choice, integer, sound
 from adatron._rows import distances, is_sparse, matrix, squared_norms
 from adatron.estimators.fisher import KernelMethod
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Precomputed
@@ -155,6 +155,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelMethod):  # type: ignore[
 
     def _nearest(self, X: Any, count: Any) -> tuple[Array, Index]:
         check_is_fitted(self, "_near")
+        sound("X", X)
         X = validate_data(self, X, reset=False, **self._accepted())
         near: Neighborhood = self._near
         return near.nearest(X, _checked_count(count, len(self.prototypes_)))
