@@ -19,6 +19,7 @@ from adatron._check import Array, choice
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training
 from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
+from adatron.estimators._margin import Margin
 from adatron.gram import expansion
 from adatron.kernels import Precomputed
 from adatron.model import Block, Model
@@ -38,9 +39,16 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         """The problem of one part."""
 
-    def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
-        """Coefficients, one a row, and bias of a part."""
+    def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
+        """Coefficients, one per row, and bias of a part."""
         return solution.coef, solution.certificate.bias
+
+    def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
+        """What sees to the margin of a part's solution, where its problem has to find one."""
+        return None
+
+    def _tell(self, jobs: Sequence[Job]) -> None:
+        """Warn, once per fit, of parameters that were not taken as they are."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
@@ -75,7 +83,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             return {"_model": model, "_scheme": arrangement, "classes_": classes, "intercept_": model.bias}
 
         solutions = self._solve(settings, training, rows, jobs, attributes)
-        machines = [self._machine(job.problem, solution) for job, solution in zip(jobs, solutions, strict=True)]
+        machines = [self._machine(job, solution) for job, solution in zip(jobs, solutions, strict=True)]
         coefs, biases = [coef for coef, _ in machines], np.array([bias for _, bias in machines])
         self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases)
         self._scheme = arrangement
@@ -88,6 +96,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
         if isinstance(arrangement, Tree):
             self.tree_ = _named(arrangement.arrangement, classes)
+        self._tell(jobs)
         self._conclude(settings, rows, solutions)
         return self
 
@@ -181,7 +190,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
     def _job(self, settings: Settings, part: Part, labels: NDArray[Any], weight: Array, error: Any) -> Job:
         index = part.rows(labels)
         problem = self._problem(settings, part.signs(labels[index]), weight[index])
-        return Job(problem, None if len(index) == len(labels) else index, held_out=error)
+        margin = self._margin(settings, problem)
+        return Job(problem, None if len(index) == len(labels) else index, held_out=error, margin=margin)
 
     def _assembled(
         self,

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, integer, real
+from adatron.estimators._margin import Margin
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
 from adatron.polish import polish
@@ -120,12 +121,13 @@ def _seed(random_state: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """One problem, over some of the rows (None: all), from a start."""
+    """One problem, over some of the rows (None: all), from a start; ``margin`` sees to it that it has one."""
 
     problem: Problem
     rows: Index | None = None
     start: Array | None = None
     held_out: Callable[[Array, float], float] | None = None
+    margin: Margin | None = None
 
 
 class Training:
@@ -214,20 +216,39 @@ class Training:
             return [future.result() for future in futures]
 
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
-        settings = self.settings
         watch.held_out = job.held_out
-        start = None if job.start is None else meet_sums(job.problem, job.start)
+        solution = self._solved(job.problem, gram, self.settings.solver, job.start, self.settings.tol, watch)
+        if job.margin is None or job.margin.is_clear(solution, gram):
+            return solution
+        exact = gram if gram.dtype == np.float64 else gram.in_float64()
+
+        def further(problem: Problem, start: Array | None, tol: float, n_iter: int) -> Solution:
+            return self._solved(problem, exact, Decomposition(), start, tol, watch.inner(), n_iter)
+
+        return replace(job.margin.settle(solution, exact, further), trace=solution.trace)
+
+    def _solved(
+        self,
+        problem: Problem,
+        gram: Gram,
+        solver: Solver,
+        start: Array | None,
+        tol: float,
+        watch: Watch,
+        n_iter: int = 0,  # done already
+    ) -> Solution:
+        limit = self.settings.max_iter
         solution = solve(
-            job.problem,
+            problem,
             gram,
-            settings.solver,
-            start=start,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
+            solver,
+            start=None if start is None else meet_sums(problem, start),
+            tol=tol,
+            max_iter=limit if limit < 0 else max(limit - n_iter, 0),
             watch=watch,
         )
         if solution.converged and gram.dtype == np.float64:
-            return polish(job.problem, gram, solution)
+            return polish(problem, gram, solution)
         return solution
 
 

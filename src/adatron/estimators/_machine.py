@@ -166,7 +166,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         fits = len(betas) == len(jobs) and all(len(b) == len(j.problem) for b, j in zip(betas, jobs, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
             return list(jobs)
-        return [Job(j.problem, j.rows, start, j.held_out) for j, start in zip(jobs, betas, strict=True)]
+        return [replace(job, start=start) for job, start in zip(jobs, betas, strict=True)]
 
     def _fingerprint(self, rows: Rows) -> bytes:
         """Of the rows and targets."""
