@@ -32,6 +32,12 @@ class Model:
     dtype: np.dtype[Any]
     blocks: tuple[Block, ...] = field(default=())
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "dtype": self.dtype.name}  # a string: readers such as skops trust no dtype object
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, dtype=np.dtype(state["dtype"]))
+
     def decision(self, X: Any, n_jobs: int | None = None) -> Array:
         """A row of values for each row of X."""
         if isinstance(self.kernel, Precomputed):
