@@ -63,6 +63,12 @@ class Arithmetic:
     center: Array | None = field(default=None, compare=False)
     radius: float = field(default=inf, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "dtype": self.dtype.name}  # a string: readers such as skops trust no dtype object
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, dtype=np.dtype(state["dtype"]))
+
     @property
     def exact(self) -> bool:
         """Whether there is nothing more exact."""

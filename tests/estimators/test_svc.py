@@ -339,7 +339,7 @@ PARAMETERS = [
     ({"n_jobs": 0}, ValueError, "n_jobs=0 .* -1 for all cores, or a number from 1"),
     ({"n_jobs": 1.5}, TypeError, "n_jobs=1.5 is a float: pass an integer"),
     ({"class_weight": {1: -1.0, -1: 1.0}}, ValueError, "class_weight=.* negative: pass weights of at least 0"),
-    ({"class_weight": {1: 0.0, -1: 1.0}}, ValueError, "y=-1 in every row of positive weight: pass rows of both"),
+    ({"class_weight": {1: 0.0, -1: 1.0}}, ValueError, "y holds one class, .-1., in the rows of positive weight"),
     ({"kernel": lambda A, B: np.ones((3, 3))}, ValueError, r"returned shape \(3, 3\): return \(150, 150\)"),
     ({"kernel": lambda A, B: np.ones(len(A))}, ValueError, r"returned shape \(150,\): return \(150, 150\)"),
     ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, ValueError, "NaN or infinity"),

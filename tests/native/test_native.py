@@ -22,7 +22,9 @@ CORE = HERE.parents[1] / "core"
 def test_native(check, sources, success, tmp_path):
     program = tmp_path / check
     files = [*(CORE / name for name in sources), HERE / f"{check}.cpp"]
-    subprocess.run(["g++", "-std=c++20", "-O1", f"-I{CORE}", "-pthread", "-Wno-psabi", *files, "-o", program], check=True)
+    subprocess.run(
+        ["g++", "-std=c++20", "-O1", f"-I{CORE}", "-pthread", "-Wno-psabi", *files, "-o", program], check=True
+    )
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert done.stdout.endswith(success)

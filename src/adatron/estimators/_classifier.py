@@ -19,6 +19,7 @@ from adatron._check import Array, choice, sound
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training
 from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
+from adatron.estimators._margin import Margin
 from adatron.kernels import Precomputed
 from adatron.model import Model
 from adatron.multiclass import OneVsOne, Part, Scheme, Tree, Two, scheme
@@ -39,9 +40,16 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         """The problem of one part."""
 
-    def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
-        """Coefficients, one a row, and bias of a part."""
+    def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
+        """Coefficients, one per row, and bias of a part."""
         return solution.coef, solution.certificate.bias
+
+    def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
+        """What sees to the margin of a part's solution, where its problem has to find one."""
+        return None
+
+    def _tell(self, jobs: Sequence[Job]) -> None:
+        """Warn, once per fit, of parameters that were not taken as they are."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
@@ -55,10 +63,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         choice("decision_function_shape", self.decision_function_shape, SHAPES)
         rows = self._validated(X, y, sample_weight)
         check_classification_targets(rows.y)
-        classes, labels = np.unique(rows.y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
-        class_weight = _class_weight(self.class_weight, classes, rows)
+        rows, classes, labels, class_weight = self._weighted(rows)
         weight = class_weight[labels] * (1.0 if rows.weight is None else rows.weight)
         maker, settings, starts = self._adapted(settings, rows)
         training = Training(settings, rows.X, rows.weight)
@@ -76,7 +81,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             return {"_model": model, "_scheme": arrangement, "classes_": classes, "intercept_": model.bias}
 
         solutions = self._solve(settings, training, rows, jobs, attributes)
-        machines = [self._machine(job.problem, solution) for job, solution in zip(jobs, solutions, strict=True)]
+        machines = [self._machine(job, solution) for job, solution in zip(jobs, solutions, strict=True)]
         coefs, biases = [coef for coef, _ in machines], np.array([bias for _, bias in machines])
         arithmetic = training.arithmetic(solutions)
         self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases, arithmetic)
@@ -90,6 +95,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
         if isinstance(arrangement, Tree):
             self.tree_ = _named(arrangement.arrangement, classes)
+        self._tell(jobs)
         self._conclude(settings, rows, solutions)
         return self
 
@@ -113,15 +119,24 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             return np.asarray(self.classes_[self._scheme.scores(values).argmax(axis=1)])
         return np.asarray(self.classes_[self._scheme.predict(values)])
 
-    def predict_with_reject(self, X: Any, *, rule: str = "none-positive", reject_label: Any = -1) -> NDArray[Any]:
-        """The class of each row, or ``reject_label`` where the machines do not know.
+    def predict_with_reject(self, X: Any, *, rule: str = "none-positive", reject_label: Any = None) -> NDArray[Any]:
+        """The class of each row, or ``reject_label`` where the binary classifiers disagree or are not sure.
 
-        ``rule="none-positive"`` rejects where no class has all its machines on its side: one against the rest, where no
-        output is positive; one against one, where no class wins all its duels. ``rule="margin"`` rejects where one of
-        the machines that speak for the class has the point inside its margin, |f| < 1.
+        Parameters
+        ----------
+        X : rows to classify.
+        rule : "none-positive" rejects where no class has all its binary classifiers on its side: one against the rest,
+            where no output is positive; one against one, where no class wins against every other. "margin" rejects
+            where one of the binary classifiers that decide for the class has the point inside its margin, |f| < 1.
+        reject_label : what a rejected row gets; any scalar that is not one of ``classes_``. With None, the default, and
+            with a label of another type than the classes, the array that comes back has dtype object.
         """
         choice("rule", rule, REJECTS)
         values = self._values(X)
+        if np.ndim(reject_label):
+            raise ValueError(f"reject_label={reject_label!r} is an array: pass one label, such as None.")
+        if any(reject_label == each for each in self.classes_.tolist()):
+            raise ValueError(f"reject_label={reject_label!r} is one of classes_: pass another label, such as None.")
         known = self._scheme.accepted(values) if rule == "none-positive" else self._scheme.sure(values)
         labels = self.classes_[self._scheme.predict(values)]
         kinds = {labels.dtype.kind, np.asarray(reject_label).dtype.kind}
@@ -180,10 +195,24 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
         return [piece(part) for part in arrangement.parts], predict, decision, classes
 
+    def _weighted(self, rows: Rows) -> tuple[Rows, NDArray[Any], NDArray[Any], Array]:
+        """Rows of classes that have a weight, their classes, each row's class as a number, and the classes' weights."""
+        classes, labels = np.unique(rows.y, return_inverse=True)
+        class_weight = _class_weight(self.class_weight, classes, rows)
+        if not class_weight.all():
+            rows = self._part(rows, np.flatnonzero(class_weight[labels]).astype(np.int64))
+            classes, labels = np.unique(rows.y, return_inverse=True)
+            class_weight = class_weight[class_weight > 0]
+        if len(classes) < 2:
+            where = "" if rows.kept is None else ", in the rows of positive weight"
+            raise ValueError(f"y holds one class, {classes.tolist()}{where}: pass rows of two classes or more.")
+        return rows, classes, labels, class_weight
+
     def _job(self, settings: Settings, part: Part, labels: NDArray[Any], weight: Array, error: Any) -> Job:
         index = part.rows(labels)
         problem = self._problem(settings, part.signs(labels[index]), weight[index])
-        return Job(problem, None if len(index) == len(labels) else index, held_out=error)
+        margin = self._margin(settings, problem)
+        return Job(problem, None if len(index) == len(labels) else index, held_out=error, margin=margin)
 
     def _assembled(
         self,
@@ -278,7 +307,7 @@ def _blocks(arrangement: Scheme, of: NDArray[Any]) -> tuple[Block, ...]:
     """Runs of support rows of one class, and the parts that know it; nothing where all know all."""
     if not isinstance(arrangement, OneVsOne):
         return ()
-    edges = np.searchsorted(of, np.arange(arrangement.count + 1))
+    edges = np.searchsorted(of, np.arange(arrangement.count + 1)).tolist()
     parts = arrangement.parts
     return tuple(
         (slice(edges[k], edges[k + 1]), np.array([i for i, p in enumerate(parts) if k in (*p.positive, *p.negative)]))

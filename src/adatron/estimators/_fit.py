@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, integer, real
+from adatron.estimators._margin import Margin
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
 from adatron.packing import pack
@@ -122,12 +123,13 @@ def _seed(random_state: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """One problem, over some of the rows (None: all), from a start."""
+    """One problem, over some of the rows (None: all), from a start; ``margin`` sees to it that it has one."""
 
     problem: Problem
     rows: Index | None = None
     start: Array | None = None
     held_out: Callable[[Array, float], float] | None = None
+    margin: Margin | None = None
 
 
 class Training:
@@ -231,20 +233,39 @@ class Training:
             return [future.result() for future in futures]
 
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
-        settings = self.settings
         watch.held_out = job.held_out
-        start = None if job.start is None else meet_sums(job.problem, job.start)
+        solution = self._solved(job.problem, gram, self.settings.solver, job.start, self.settings.tol, watch)
+        if job.margin is None or job.margin.is_clear(solution, gram):
+            return solution
+        exact = gram if gram.dtype == np.float64 else gram.refined() or gram
+
+        def further(problem: Problem, start: Array | None, tol: float, n_iter: int) -> Solution:
+            return self._solved(problem, exact, Decomposition(), start, tol, watch.inner(), n_iter)
+
+        return replace(job.margin.settle(solution, exact, further), trace=solution.trace)
+
+    def _solved(
+        self,
+        problem: Problem,
+        gram: Gram,
+        solver: Solver,
+        start: Array | None,
+        tol: float,
+        watch: Watch,
+        n_iter: int = 0,  # done already
+    ) -> Solution:
+        limit = self.settings.max_iter
         solution = solve(
-            job.problem,
+            problem,
             gram,
-            settings.solver,
-            start=start,
-            tol=settings.tol,
-            max_iter=settings.max_iter,
+            solver,
+            start=None if start is None else meet_sums(problem, start),
+            tol=tol,
+            max_iter=limit if limit < 0 else max(limit - n_iter, 0),
             watch=watch,
         )
         if solution.converged and gram.dtype == np.float64 and solution.arithmetic == gram.arithmetic:
-            return polish(job.problem, gram, solution)
+            return polish(problem, gram, solution)
         return solution
 
 
@@ -334,10 +355,10 @@ def warn_unless_converged(settings: Settings, solutions: Sequence[Solution]) -> 
         )
         remedy = REMEDIES.get(solution.status, "Scale the features, or raise tol, max_iter or max_time.")
         failed = sum(not each.converged for each in solutions)
-        which = f" in {failed} of its {len(solutions)} machines" if len(solutions) > 1 else ""
+        outcome = "has no certified optimum" if solution.status is Status.STATIONARY else "did not converge"
+        which = f" in {failed} of its {len(solutions)} binary classifiers" if len(solutions) > 1 else ""
         warnings.warn(
-            f"{settings.name} did not converge{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} "
-            + remedy,
+            f"{settings.name} {outcome}{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} " + remedy,
             ConvergenceWarning,
             stacklevel=5,  # past `_conclude`, fit and the callbacks around it
         )

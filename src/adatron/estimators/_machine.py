@@ -56,6 +56,13 @@ def _weights(sample_weight: Any, rows: int) -> Array:
     return weight
 
 
+def forget(estimator: Any) -> None:
+    """Drop what an earlier fit has left, but for what validation has just said of the new rows."""
+    public = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+    for name in {*public, "_model", "_scheme"} - {"n_features_in_", "feature_names_in_"}:
+        vars(estimator).pop(name, None)
+
+
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The common part of all estimators here."""
 
@@ -96,9 +103,13 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         weight = _weights(sample_weight, X.shape[0])
         if (weight > 0).all():
             return Rows(X, y, weight, None, X.shape)
-        kept = np.flatnonzero(weight).astype(np.int64)
-        part = X[np.ix_(kept, kept)] if self._precomputed() else X[kept]
-        return Rows(part, y[kept], weight[kept], kept, X.shape)
+        return self._part(Rows(X, y, weight, None, X.shape), np.flatnonzero(weight).astype(np.int64))
+
+    def _part(self, rows: Rows, index: Index) -> Rows:
+        """Some of the rows."""
+        X = rows.X[np.ix_(index, index)] if self._precomputed() else rows.X[index]
+        weight = None if rows.weight is None else rows.weight[index]
+        return Rows(X, rows.y[index], weight, index if rows.kept is None else rows.kept[index], rows.shape)
 
     # ------------------------------------------------------------ fit
 
@@ -110,8 +121,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         maker, starts = self, None
         if hasattr(self, "criterion"):
             choice("criterion", self.criterion, CRITERIA)
-        for name in ("path_", "gamma_", "sigma_", "C_"):
-            self.__dict__.pop(name, None)
+        forget(self)
         if settings.adapts:
             from adatron.selection.adapt import adapt
 
@@ -168,7 +178,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         fits = len(betas) == len(jobs) and all(len(b) == len(j.problem) for b, j in zip(betas, jobs, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
             return list(jobs)
-        return [Job(j.problem, j.rows, start, j.held_out) for j, start in zip(jobs, betas, strict=True)]
+        return [replace(job, start=start) for job, start in zip(jobs, betas, strict=True)]
 
     def _fingerprint(self, rows: Rows) -> bytes:
         """Of the rows and targets."""

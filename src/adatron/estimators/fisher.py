@@ -154,7 +154,8 @@ class KernelFisherDiscriminant(
         rows = self._validated(X, y, sample_weight)
         classes, labels = np.unique(rows.y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
+            where = "" if len(labels) == rows.shape[0] else ", in the rows of positive weight"
+            raise ValueError(f"y holds one class, {classes.tolist()}{where}: pass rows of two classes or more.")
         if len(labels) > LARGEST:
             raise ValueError(
                 f"X has {len(labels)} rows: pass {LARGEST} at most, for instance a sample, as matrices of rows × rows "

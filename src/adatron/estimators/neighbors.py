@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adatron._check import Array, choice, integer, sound
 from adatron._rows import distances, is_sparse, matrix, squared_norms
+from adatron.estimators._machine import forget
 from adatron.estimators.fisher import KernelMethod
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Precomputed
 
@@ -115,6 +116,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelMethod):  # type: ignore[
             )
         self._check_prototypes()
         rows = self._validated(X, y)
+        forget(self)
         kernel = kernel.resolve(rows.X)
         chosen = self._chosen(rows.X, rows.y)
         _checked_count(self.n_neighbors, len(chosen))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ from adatron._check import Array
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Job, Settings, Training
 from adatron.estimators._machine import Machine
+from adatron.estimators._margin import Margin
 from adatron.precision import EXACT, Arithmetic
 
 ROUNDING = {np.float32: 1e-6, np.float64: 1e-10}  # of a decision value, relative to the offset
@@ -27,7 +30,8 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
 
     Parameters
     ----------
-    nu : greater than 0 and at most 1.
+    nu : greater than 0 and at most 1. Where it leaves no boundary, because the origin lies inside the mapped data (a
+        linear kernel on centred data), every row is called usual, with a warning that says what to pass instead.
     kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, random_state, solver, max_time,
     warm_start, n_jobs : as of `SVC`.
 
@@ -96,17 +100,33 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
             model = self._model_of(training, rows, support, coefs[0][support][None], np.asarray(biases), arithmetic)
             return {"_model": model, "offset_": -model.bias}
 
-        solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
+        margin = Margin(problem, settings.tol, raises_nu=False)
+        solution = self._solve(settings, training, rows, [Job(problem, margin=margin)], attributes)[0]
         arithmetic = training.arithmetic([solution])
         self._model = attributes([solution.coef], np.array([solution.certificate.bias]), arithmetic)["_model"]
+        if margin.flat:  # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
+            self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = self._model.coef
+        self.dual_coef_ = solution.coef[np.flatnonzero(solution.coef)][None]
         self.intercept_ = self._model.bias
-        self.offset_ = -self.intercept_
+        self.offset_ = 0.0 - self.intercept_
         self.n_iter_ = solution.n_iter
+        if margin.flat:
+            self._tell(margin)
         self._conclude(settings, rows, [solution])
         return self
+
+    def _tell(self, margin: Margin) -> None:
+        """Warn of a boundary that does not exist."""
+        larger = f", or nu of at least {margin.smallest:.6g}" if margin.smallest else ""
+        warnings.warn(
+            f"nu={self.nu:g} leaves no boundary: with this kernel the origin lies inside the data, as it does for "
+            f"kernel='linear' on centred data, so every row is called usual; pass kernel='rbf', or data that are not "
+            f"centred{larger}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from adatron import problems
 from adatron._check import Array, choice, real
 from adatron.certificates import bias
 from adatron.estimators._classifier import KernelClassifier
-from adatron.estimators._fit import Settings
+from adatron.estimators._fit import Job, Settings
+from adatron.estimators._margin import Margin
 from adatron.problems import Problem
 from adatron.solution import Solution
 
@@ -149,7 +151,9 @@ class NuSVC(KernelClassifier):
     ----------
     nu : greater than 0 and at most 1. No machine can have more than twice the lighter class's share of weight; where
         ``nu`` is more, that share is taken, with a warning. Where it is ten times more, as with extreme class weights,
-        the machine is what it tends to: always the heavier class.
+        the machine is what it tends to: always the heavier class. Below some ``nu``, the smallest mean hinge loss that
+        the kernel can reach on these rows, there is no margin between the classes and the problem's solution is w = 0:
+        the smallest that gives a margin is used, with a warning that names it.
     kernel, degree, gamma, coef0, tol, cache_size, class_weight, max_iter, shrinking, decision_function_shape,
     break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs, criterion : as of `SVC`; of the
         criteria, "cv" and "loo".
@@ -217,25 +221,58 @@ class NuSVC(KernelClassifier):
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         largest = 2 * min(weight[signs > 0].sum(), weight[signs < 0].sum()) / weight.sum()
         nu = real("nu", self.nu, above=0)
-        if largest < nu <= 1:
-            warnings.warn(
-                f"nu={nu:g} is more than the classes' weights allow: {largest:.6g}, twice the lighter one's share, is "
-                "used instead.",
-                UserWarning,
-                stacklevel=6,
+        return problems.nu_classification(signs, min(nu, float(largest)) if nu <= 1 else nu, weight=weight)
+
+    def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
+        return None if self._is_hopeless(problem) else Margin(problem, settings.tol, raises_nu=True)
+
+    def _is_hopeless(self, problem: Problem) -> bool:
+        return bool(problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2)
+
+    def _tell(self, jobs: Sequence[Job]) -> None:
+        told = [text for text in (self._too_large(jobs), self._too_small(jobs)) if text]
+        if told:
+            warnings.warn(" ".join(told), UserWarning, stacklevel=4)
+
+    def _too_large(self, jobs: Sequence[Job]) -> str:
+        """What to say where the classes' weights do not allow ν."""
+        allowed = [job.problem.totals[0] * 2 / (job.problem.upper - job.problem.lower).sum() for job in jobs]
+        short = [nu for nu in allowed if nu < self.nu * (1 - 1e-9)]
+        if not short:
+            return ""
+        where = "" if len(jobs) == 1 else f" in {len(short)} of {len(jobs)} binary classifiers"
+        used = f"{max(short):.6g}" if max(short) - min(short) < 1e-9 else f"{min(short):.6g} to {max(short):.6g}"
+        return (
+            f"nu={self.nu:g} is more than the classes' weights allow{where}: {used}, twice the lighter one's share, is "
+            "used instead."
+        )
+
+    def _too_small(self, jobs: Sequence[Job]) -> str:
+        """What to say where ν leaves no margin."""
+        margins = [job.margin for job in jobs if job.margin is not None]
+        raised = [margin.smallest for margin in margins if margin.smallest is not None and not margin.flat]
+        flat = sum(margin.flat for margin in margins)
+        where = "" if len(jobs) == 1 else f" in {len(raised) or flat} of {len(jobs)} binary classifiers"
+        if raised:
+            return (
+                f"nu={self.nu:g} leaves no margin between the classes{where}: pass nu of at least {max(raised):.6g}, "
+                "the smallest that gives one, which was used here."
             )
-            nu = float(largest)
-        return problems.nu_classification(signs, nu, weight=weight)
+        if flat:
+            return (
+                f"nu={self.nu:g}, and any other, leaves no margin between the classes{where}: this kernel does not "
+                "tell them apart, so the heavier class is predicted; scale the features, or pass another kernel."
+            )
+        return ""
 
     def _unit(self, reached: Any) -> float:
         rho = bias(reached.problem, reached.gradient, reached.beta)[1]
         return rho if rho > 0 else 1.0
 
-    def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
-        at = solution.certificate
-        heavier = problem.upper.sum() + problem.lower.sum()
-        if problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2:
+    def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
+        at, problem = solution.certificate, job.problem
+        if self._is_hopeless(problem) or (job.margin is not None and job.margin.flat):
             # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-            return np.zeros(problem.rows), float(np.sign(heavier))
+            return np.zeros(problem.rows), float(np.sign(problem.upper.sum() + problem.lower.sum()))
         rho = at.rho if at.rho > 0 else 1.0
         return solution.coef / rho, at.bias / rho

@@ -1,0 +1,106 @@
+"""Fitted state: nothing of an earlier fit survives, classes without weight are left out, models can be stored."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+import adatron
+from adatron import SVC, SVR, KernelFisherDiscriminant, KernelNeighborsClassifier, NuSVC, NuSVR, OneClassSVM
+from adatron.kernels import Gaussian, Linear
+
+X, Y = load_iris(return_X_y=True)
+
+
+def attributes(machine):
+    return {name for name in vars(machine) if not name.startswith("_")}
+
+
+def test_no_attribute_survives_a_refit():
+    machine = SVC(multiclass="tree", gamma="adapt").fit(X, Y)
+    assert {"tree_", "path_"} <= attributes(machine)
+    machine.set_params(multiclass="ovo", gamma=0.1, kernel="linear").fit(X, Y)
+    assert attributes(machine) == attributes(SVC(kernel="linear").fit(X, Y))
+    near = KernelNeighborsClassifier(prototypes=SVC()).fit(X, Y)
+    near.set_params(prototypes="all").fit(X, Y)
+    assert not hasattr(near, "machine_")
+
+
+def test_a_refit_that_fails_leaves_no_half_of_a_model():
+    machine = SVC().fit(X, Y)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        machine.set_params(kernel="poly", degree=9, gamma=1e300).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        machine.predict(X)
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr", "tree"])
+@pytest.mark.parametrize("kind", [SVC, NuSVC])
+def test_a_class_without_weight_is_left_out(kind, scheme):
+    options = {"nu": 0.1} if kind is NuSVC else {}
+    with_three = kind(multiclass=scheme, class_weight={0: 0.0, 1: 1.0, 2: 1.0}, gamma=0.3, **options).fit(X, Y)
+    by_row = kind(multiclass=scheme, gamma=0.3, **options).fit(X, Y, sample_weight=np.where(Y == 0, 0.0, 1.0))
+    without = kind(multiclass=scheme, gamma=0.3, **options).fit(X[50:], Y[50:])
+    for machine in (with_three, by_row):
+        assert machine.classes_.tolist() == [1, 2]
+        assert (machine.support_ >= 50).all()
+        np.testing.assert_allclose(machine.decision_function(X), without.decision_function(X), atol=1e-6)
+
+
+def test_one_class_that_is_left_is_named_with_the_reason():
+    sentence = r"y holds one class, \[1\], in the rows of positive weight: pass rows of two"
+    with pytest.raises(ValueError, match=sentence):
+        SVC(class_weight={0: 0, 1: 1}).fit(X[:100], Y[:100])
+    with pytest.raises(ValueError, match=sentence):
+        SVC().fit(X[:100], Y[:100], sample_weight=Y[:100])
+    with pytest.raises(ValueError, match=r"y holds one class, \[1\]: pass"):
+        SVC().fit(X[50:100], Y[50:100])
+
+
+def test_rejected_rows_are_none():
+    machine = SVC(C=np.inf, kernel="linear").fit([[-1.0], [1.0]], [-1, 1])
+    found = machine.predict_with_reject([[-2.0], [0.0], [2.0]], rule="margin")
+    assert found.dtype == object
+    assert found.tolist() == [-1, None, 1]
+
+
+@pytest.mark.parametrize("label", [-1, 1.0, np.int64(1), True])
+def test_a_reject_label_that_is_a_class(label):
+    machine = SVC().fit([[-1.0], [1.0]], [-1, 1])
+    with pytest.raises(ValueError, match=r"reject_label=.* is one of classes_: pass another label, such as None"):
+        machine.predict_with_reject([[0.0]], reject_label=label)
+    with pytest.raises(ValueError, match=r"reject_label=.* is an array"):
+        machine.predict_with_reject([[0.0]], reject_label=[label])
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(),
+        SVC(multiclass="ovr"),
+        SVC(multiclass="tree"),
+        SVC(kernel="linear"),
+        SVC(kernel=Gaussian(sigma=1.0) + Linear()),
+        SVC(gamma="adapt", C="adapt"),
+        SVC(solver=adatron.solvers.SMO()),
+        NuSVC(nu=0.1),
+        SVR(),
+        NuSVR(),
+        OneClassSVM(),
+        KernelFisherDiscriminant(),
+        KernelNeighborsClassifier(),
+    ],
+    ids=str,
+)
+def test_skops(machine):
+    io = pytest.importorskip("skops.io")
+    stored = io.dumps(machine.fit(X, Y))
+    unknown = io.get_untrusted_types(data=stored)
+    assert all(name.startswith("adatron.") for name in unknown)
+    np.testing.assert_array_equal(io.loads(stored, trusted=unknown).predict(X), machine.predict(X))
+
+
+def test_a_model_holds_plain_numbers():
+    for rows, _ in SVC().fit(X, Y)._model.blocks:
+        assert type(rows.start) is int
+        assert type(rows.stop) is int
