@@ -32,6 +32,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, help="of the campaign: its cases are seed * 1000000 and on (default: a new one)")
     add("--jobs", type=int, default=2, help="worker processes (default 2)")
     add("--case", type=int, metavar="NUMBER", help="run this case alone, in this process")
+    add("--most", type=float, default=1e9, help="seconds of CPU after which any fit is killed (default: its own limit)")
     add("--json", type=Path, metavar="FILE", help="write every result there, one line each")
     return parser.parse_args(words)
 
@@ -106,9 +107,13 @@ def main(words: list[str] | None = None) -> int:
     numbers = islice(count(seed * APART), options.cases)
     began = last = time.monotonic()
     summary = Summary()
+
+    def in_time() -> bool:
+        return seconds is None or time.monotonic() - began < seconds
+
     written = options.json.open("w") if options.json else None
     try:
-        for result in campaign(numbers, options.jobs, going=lambda: not seconds or time.monotonic() - began < seconds):
+        for result in campaign(numbers, options.jobs, most=options.most, going=in_time):
             summary.add(result)
             if written:
                 print(json.dumps(result), file=written, flush=True)

@@ -40,7 +40,7 @@ class Worker:
         assert self.process.stdout is not None
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
 
-    def run(self, number: int) -> dict[str, Any]:
+    def run(self, number: int, most: float = 1e9) -> dict[str, Any]:
         """The result of a case; of one that crashed or hung, a finding."""
         assert self.process.stdin is not None
         self.served += 1
@@ -49,7 +49,7 @@ class Worker:
             self.process.stdin.write(f"{number}\n".encode())
             self.process.stdin.flush()
             while True:
-                message = self._message(float(phase["limit"]))
+                message = self._message(min(float(phase["limit"]), most))
                 if "number" in message:
                     return message
                 phase = phase | message
@@ -116,9 +116,13 @@ def campaign(
     jobs: int = 1,
     *,
     command: Sequence[str] = COMMAND,
+    most: float = 1e9,
     going: Callable[[], bool] = lambda: True,
 ) -> Iterator[dict[str, Any]]:
-    """The results of the cases of these numbers, in the order in which they come, while `going`."""
+    """The results of the cases of these numbers, in the order in which they come, while `going`.
+
+    A fit that uses more than ``most`` seconds of CPU is killed before its own limit.
+    """
     waiting, lock = iter(numbers), threading.Lock()
     results: queue.Queue[dict[str, Any] | None] = queue.Queue()
     ended = threading.Event()
@@ -135,7 +139,7 @@ def campaign(
                 if worker is not None:
                     worker.end()
                 worker = workers[place] = Worker(command)
-            results.put(worker.run(number))
+            results.put(worker.run(number, most))
         results.put(None)
 
     threads = [threading.Thread(target=serve, args=(place,), daemon=True) for place in range(jobs)]

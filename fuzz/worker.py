@@ -69,7 +69,7 @@ class Run:
         peak = _resident(peak=True) - before
         self.result |= {"cpu": cpu, "wall": wall, "peak": peak}
         limit, estimator = self._limit(), self.case.estimator
-        if estimator.max_time is not None:
+        if self.case.task != "invalid" and estimator.max_time is not None:
             limit = min(limit, estimator.max_time + 1.0) * (2 if estimator.n_jobs == 2 else 1)
         if cpu > limit:
             self.judge.find("slow", f"{cpu:.1f} s of CPU, limit {limit:g} s")
