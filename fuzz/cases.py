@@ -81,6 +81,18 @@ def dense(X: Any) -> Any:
     return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
 
 
+def compact(X: Any, columns: Any) -> Any:
+    """A float64 array of some columns; None stands for all."""
+    return dense(X if columns is None else sparse.csr_array(X)[:, columns])
+
+
+def used(*matrices: Any) -> Any:
+    """The columns with entries, of wide sparse matrices; of others None."""
+    if not all(sparse.issparse(X) for X in matrices) or matrices[0].shape[1] <= 1000:
+        return None
+    return np.unique(np.concatenate([sparse.csr_array(X).indices for X in matrices]))
+
+
 def case(number: int) -> Case:
     """The case of this number."""
     random = np.random.default_rng(number)
@@ -388,6 +400,9 @@ class _Maker:
         if estimator.kernel != "precomputed":
             layouts |= dict(csr=12, csc=3, csr32=3)
         layout = self.pick(**layouts)
+        if layout == "csr" and self.chance(0.1) and not isinstance(estimator.kernel, Function):
+            self.about["layout"] = "csr, wide"
+            return self._wide(X), self._wide(test)
         fits32 = np.abs(X).max() < 1e30 and np.abs(test).max() < 1e30
         if "32" in layout and (not fits32 or isinstance(estimator.kernel, Function)):
             layout = "plain"
@@ -426,6 +441,13 @@ class _Maker:
             case "csc":
                 return sparse.csc_array(X), sparse.csc_array(test)
         return X, test
+
+    def _wide(self, X: Any) -> Any:
+        """The same rows among very many features, the others zero."""
+        features = 2**18
+        columns = np.sort(np.random.default_rng(X.shape[1]).choice(features, X.shape[1], replace=False))
+        rows, at = np.indices(X.shape)
+        return sparse.csr_array((X.ravel(), (rows.ravel(), columns[at.ravel()])), shape=(len(X), features))
 
     # ------------------------------------------------------------ what has to be refused
 

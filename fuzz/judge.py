@@ -13,7 +13,7 @@ from adatron import kernels
 from adatron.kernels import resolve_kernel
 
 from . import exact, rebuilt
-from .cases import SMALL, Case, dense
+from .cases import SMALL, Case, compact, used
 from .exact import Array
 from .rebuilt import Rebuilt
 
@@ -74,7 +74,7 @@ class Judge:
         return kind
 
     def _overflows(self) -> bool:
-        X = dense(self.case.X)
+        X = compact(self.case.X, used(self.case.X))
         if not np.isfinite(X).all() or np.abs(X).max(initial=0.0) > 1e150:
             return True
         if self.case.estimator.kernel == "precomputed":
@@ -114,7 +114,8 @@ class Judge:
         """Everything that can be said about a fitted estimator."""
         self.estimator, self.tol = estimator, float(estimator.tol)
         self.said = bool(heard)
-        self.X = dense(self.case.X)
+        self.columns = used(self.case.X, self.case.test)
+        self.X = compact(self.case.X, self.columns)
         weight = np.ones(len(self.X)) if self.case.weight is None else np.asarray(self.case.weight, dtype=float)
         self.kept = np.flatnonzero(weight > 0)
         self.weight = weight[self.kept]
@@ -139,10 +140,12 @@ class Judge:
         if estimator.gamma != "scale" or not isinstance(estimator.kernel, str) or not hasattr(estimator, "gamma_"):
             return
         X, weight = self.X[self.kept].astype(exact.EXTENDED), self.weight.astype(exact.EXTENDED)
-        mean = (weight @ X).sum() / (weight.sum() * X.shape[1])
-        variance = (weight @ (X - mean) ** 2).sum() / (weight.sum() * X.shape[1])
+        features = np.shape(self.case.X)[1]
+        absent = features - X.shape[1]
+        mean = (weight @ X).sum() / (weight.sum() * features)
+        variance = (weight @ (X - mean) ** 2).sum() / (weight.sum() * features) + mean**2 * absent / features
         if variance > 1e-9 * mean**2 and 1e-280 < variance < 1e280:
-            wanted = float(1 / (X.shape[1] * variance))
+            wanted = float(1 / (features * variance))
             if abs(estimator.gamma_ - wanted) > 1e-3 * wanted:
                 self.find("gamma", f'gamma="scale" became {estimator.gamma_:.6g}; 1 / (d var X) is {wanted:.6g}')
 
@@ -154,6 +157,10 @@ class Judge:
             wrong.append("kkt_violation_")
         if wrong and not self.said:
             self.find("not finite", f"{', '.join(wrong)} without a warning")
+        if not self.precomputed:
+            rows = compact(e.support_vectors_, self.columns if sparse.issparse(e.support_vectors_) else None)
+            if rows.shape != self.X[e.support_].shape or (rows != self.X[e.support_]).any():
+                self.find("model", "support_vectors_ are not the rows of X that support_ names")
         if len(e.support_) != e.dual_coef_.shape[1]:
             self.find("shape", f"{len(e.support_)} support rows, {e.dual_coef_.shape[1]} columns of dual_coef_")
 
@@ -207,7 +214,6 @@ class Judge:
             self.find("infeasible", where + f"off by {off:.2e} of Σ|β| = {size:.2e}, claimed {at.infeasibility:.2e}")
         coef = problem.fold(beta)
         support = np.flatnonzero(coef)
-        everything = np.arange(len(problem.rows))
         K, A = self._kernel(problem.rows, problem.rows[support])
         f, bound = exact.total(K, A, coef[None, support])
         f, bound = f[:, 0], bound[:, 0]
@@ -216,9 +222,9 @@ class Judge:
         self._violation(where, problem, solution, f, bound, support)
         self._gap(where, problem, solution, f, bound)
         self._margin(where, problem, solution, f, K, support)
-        if suspect(self.kernel) and len(everything) <= SMALL:
-            K, _ = self._kernel(problem.rows, problem.rows)
-            least, most = problem.smallest_curvature(K)
+        rows = problem.some_movable(SMALL) if suspect(self.kernel) else []
+        if len(rows) > 1:
+            least, most = problem.smallest_curvature(rows, self._kernel(problem.rows[rows], problem.rows[rows])[0])
             claims = "converged" if solution.converged else f"gap {at.gap:.2e}" if np.isfinite(at.gap) else ""
             if least < -1e-5 * most and claims:
                 self.find("not convex", where + f"claims {claims}; curvature from {least:.2e} to {most:.2e}")
@@ -281,16 +287,22 @@ class Judge:
         slack = float(rate @ error + np.abs(problem.fold(beta)) @ error)
         slack += 1e-13 * (abs(quadratic) + loss + float(np.abs(linear * beta).sum()))
         true = (primal - dual - slack) / max(abs(primal), abs(dual), 1e-300)
-        if true > at.gap + 1e-9:
+        if true > 1.01 * at.gap + 1e-9:
             self.find("gap", where + f"relative gap {true:.2e} at least, claims {at.gap:.2e}")
 
     def _margin(self, where: str, problem: Rebuilt, solution: Any, f: Array, K: Array, support: Array) -> None:
         """ν-classification and one-class: an optimum without a margin is noise, and has to be said."""
         if type(self.estimator).__name__ not in ("NuSVC", "OneClassSVM") or not solution.converged or self.said:
             return
-        coef = problem.fold(np.asarray(solution.beta, dtype=float))
-        norm, size = float(coef @ f), float(np.abs(coef[support]) @ np.abs(K[support]) @ np.abs(coef[support]))
-        if norm <= 1e-9 * size:
+        coef = problem.fold(np.asarray(solution.beta, dtype=float))[support]
+        inner = K[support]
+        if problem.signs is not None:  # Σβ = 0: what all kernel values have in common does not count
+            inner = inner - inner.mean(axis=0) - inner.mean(axis=1)[:, None] + inner.mean()
+        norm, size = float(coef @ f[support]), float(np.abs(coef) @ np.abs(inner) @ np.abs(coef))
+        at = solution.certificate
+        if problem.signs is not None and at.rho <= at.kkt_violation:
+            self.find("no margin", where + f"ρ = {at.rho:.1e}, KKT violation {at.kkt_violation:.1e}, without a warning")
+        if abs(norm) <= 1e-9 * size:
             self.find("no margin", where + f"‖w‖² = {norm:.1e}, of terms of {size:.1e}, without a warning")
 
     # ------------------------------------------------------------ predictions
@@ -333,6 +345,8 @@ class Judge:
             if classifier or type(e).__name__ == "OneClassSVM":
                 self._labels(place, X, truth.astype(float), tolerance + slack, sure, np.asarray(e.predict(X)))
             self._batches(place, X, ask, values, tolerance + slack)
+        if classifier:
+            self._rejects(case.test)
 
     def _model(self, problems: list[Rebuilt]) -> tuple[Array, Array]:
         """Coefficients, one row per output, and biases, from the public attributes: they must be the solutions'."""
@@ -364,7 +378,7 @@ class Judge:
 
     def _truth(self, X: Any, coef: Array, bias: Array, tolerance: Array) -> tuple[Array, Array]:
         """The formula's values, with their rounding in float64; extended where that exceeds the tolerance."""
-        points = dense(X)
+        points = compact(X, self.columns)
         if self.precomputed:
             K = points[:, self.support]
             values, bound = exact.total(K, np.zeros(K.shape), coef)
@@ -405,6 +419,19 @@ class Judge:
             i = int(wrong.argmax())
             count = f"{int(wrong.sum())} of {int(sure.sum())} sure ones differ"
             self.find(f"labels of {place} rows", f"{count}; row {i}: {labels[i]!r}, the formula {expected[i]!r}")
+
+    def _rejects(self, X: Any) -> None:
+        """A rejected row does not bear the name of a class."""
+        e = self.estimator
+        try:
+            rejected = np.asarray(e.predict_with_reject(X, rule="margin"))
+        except ValueError:
+            return  # a label that collides may be refused
+        differs = [
+            given for given, label in zip(rejected.tolist(), e.predict(X).tolist(), strict=True) if given != label
+        ]
+        if any(given in e.classes_.tolist() for given in differs):
+            self.find("reject", f"rejected rows are labelled {differs[0]!r}, as a class is")
 
     def _batches(self, place: str, X: Any, ask: Any, values: Array, within: Array) -> None:
         """Rows alone, and beside a row of 1e9, are predicted as they are in their batch."""

@@ -93,7 +93,8 @@ class Worker:
     def _last_words(self) -> str:
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
-        return " | ".join(line.strip() for line in lines[-6:])[-500:]
+        fatal = next((k for k, line in enumerate(lines) if line.startswith("Fatal Python error")), len(lines) - 6)
+        return " | ".join(line.strip() for line in lines[max(fatal, 0) :][:7] if line)[:500]
 
     def end(self) -> None:
         """No more of it."""

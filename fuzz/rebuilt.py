@@ -65,13 +65,14 @@ class Rebuilt:
                     moves = moves & ~members  # the sum leaves them no choice
         return moves
 
-    def smallest_curvature(self, K: Array) -> tuple[float, float]:
-        """The least eigenvalue of K + r over feasible changes, and the largest in size."""
-        moves = self.movable()
-        rows = np.flatnonzero(moves[: len(self.rows)])
-        if len(rows) < 2:
-            return 0.0, 1.0
-        Q = K[np.ix_(rows, rows)] + np.diag(self.ridge[rows])
+    def some_movable(self, most: int) -> Array:
+        """Up to so many rows whose variables a feasible change can move."""
+        rows = np.flatnonzero(self.movable()[: len(self.rows)])
+        return np.sort(np.random.default_rng(0).permutation(rows)[:most])
+
+    def smallest_curvature(self, rows: Array, K: Array) -> tuple[float, float]:
+        """The least eigenvalue of K + r over feasible changes of these rows alone, and the largest in size."""
+        Q = K + np.diag(self.ridge[rows])
         groups = [members[rows].astype(float) for members, _ in self.sums]
         if self.doubled and groups:
             groups = [np.ones(len(rows))]

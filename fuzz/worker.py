@@ -10,11 +10,12 @@ import resource
 import sys
 import time
 import warnings
+from hashlib import sha1
 from typing import Any
 
 import numpy as np
 
-from .cases import SMALL, case, dense
+from .cases import SMALL, case
 from .judge import Judge
 
 MEMORY = 4 << 30  # bytes of address space
@@ -73,7 +74,7 @@ class Run:
             limit = min(limit, estimator.max_time + 1.0) * (2 if estimator.n_jobs == 2 else 1)
         if cpu > limit:
             self.judge.find("slow", f"{cpu:.1f} s of CPU, limit {limit:g} s")
-        data = dense(self.case.X).nbytes / 1e6 if fitted is not None and self.case.task != "invalid" else 0.0
+        data = _bytes(self.case.X) / 1e6
         m = self.case.rows
         whole = 16 * min(m, 1000) ** 2 / 1e6  # small problems have their matrix in float64
         allowed = min(estimator.cache_size, 16 * m * m / 1e6) + 6 * data + whole + SPARE
@@ -87,9 +88,13 @@ class Run:
         case = self.case
         estimator = case.estimator
         options = {} if case.weight is None else {"sample_weight": case.weight}
+        before = _digest(case.X, case.y, case.weight), repr(estimator)
         estimator.fit(case.X, case.y, **options)
         if case.task == "invalid":
             estimator.predict(case.test)
+        after = _digest(case.X, case.y, case.weight), repr(estimator).partition("  #")[0]
+        if before != after:
+            self.judge.find("changed", f"fit changed its {'data' if before[0] != after[0] else 'parameters'}")
         return estimator
 
     def _judged(self, estimator: Any) -> None:
@@ -170,6 +175,22 @@ def _with_width(name: str) -> Any:
     from adatron.kernels import resolve_kernel
 
     return resolve_kernel(name, gamma=1.0)
+
+
+def _arrays(X: Any) -> list[Any]:
+    return [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [np.asarray(X)]
+
+
+def _bytes(X: Any) -> int:
+    return sum(part.nbytes for part in _arrays(X))
+
+
+def _digest(*inputs: Any) -> bytes:
+    return b"".join(
+        sha1(np.ascontiguousarray(part).tobytes() if part.dtype != object else b"").digest()
+        for X in inputs
+        for part in _arrays(X)
+    )
 
 
 def _raised_by_library(error: BaseException) -> bool:
