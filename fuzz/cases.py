@@ -400,7 +400,7 @@ class _Maker:
         if estimator.kernel != "precomputed":
             layouts |= dict(csr=12, csc=3, csr32=3)
         layout = self.pick(**layouts)
-        if layout == "csr" and self.chance(0.1) and not isinstance(estimator.kernel, Function):
+        if layout == "csr" and self.chance(0.03) and not isinstance(estimator.kernel, Function):
             self.about["layout"] = "csr, wide"
             return self._wide(X), self._wide(test)
         fits32 = np.abs(X).max() < 1e30 and np.abs(test).max() < 1e30

@@ -49,6 +49,7 @@ class Judge:
         """Judge an exception; returns the kind of refusal."""
         text, name = str(error), type(error).__name__
         if isinstance(error, MemoryError):
+            self.find("memory", f"{where} raised MemoryError: {text[:200]}")
             return "memory"
         if not isinstance(error, ValueError | TypeError):
             self.find("exception", f"{where} raised {name}: {text[:200]}")
@@ -57,7 +58,7 @@ class Judge:
             return self._expected("scikit-learn's check of X", where, text)
         if len(text) > SENTENCE or "\n" in text or not text.endswith((".", ")")) or any(raw in text for raw in RAW):
             self.find("message", f"{where} raised {name}, which is no plain sentence: {text[:200]!r}")
-        names = (*self.case.estimator.get_params(), "X", "y", "weight", "gram", "sigma", "cv")
+        names = (*self.case.estimator.get_params(), "X", "y", "sample_weight", "weight", "gram", "sigma", "cv")
         if not any(re.search(rf"\b{re.escape(each)}\b", text) for each in names):
             self.find("message", f"{where} raised {name}, which names no parameter: {text[:200]!r}")
         for pattern, kind in REFUSALS.items():
