@@ -225,9 +225,11 @@ class Judge:
         self._margin(where, problem, solution, f, K, support)
         rows = problem.some_movable(SMALL) if suspect(self.kernel) else []
         if len(rows) > 1:
-            least, most = problem.smallest_curvature(rows, self._kernel(problem.rows[rows], problem.rows[rows])[0])
+            K, _ = self._kernel(problem.rows[rows], problem.rows[rows])
+            least, most = problem.smallest_curvature(rows, K)
+            noise = 1e-5 * most + 1e-11 * len(rows) * float(np.abs(K).max())
             claims = "converged" if solution.converged else f"gap {at.gap:.2e}" if np.isfinite(at.gap) else ""
-            if least < -1e-5 * most and claims:
+            if least < -noise and claims:
                 self.find("not convex", where + f"claims {claims}; curvature from {least:.2e} to {most:.2e}")
         return None
 

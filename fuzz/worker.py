@@ -78,6 +78,8 @@ class Run:
         data = _bytes(self.case.X) / 1e6
         m = self.case.rows
         whole = 16 * min(m, 1000) ** 2 / 1e6  # small problems have their matrix in float64
+        if estimator.solver == "qp":
+            whole = 160 * m * m / 1e6  # dense matrices of an interior-point method
         allowed = min(estimator.cache_size, 16 * m * m / 1e6) + 6 * data + whole + SPARE
         if peak > allowed and self.case.task != "invalid":
             self.judge.find("memory", f"grew by {peak:.0f} MB, cache_size {estimator.cache_size:g}, data {data:.0f} MB")
