@@ -221,6 +221,7 @@ class Judge:
         if not np.isfinite(f).all() or not np.isfinite(bound).all():
             return None
         self._violation(where, problem, solution, f, bound, support)
+        self._objective(where, problem, solution, f, bound)
         self._gap(where, problem, solution, f, bound)
         self._margin(where, problem, solution, f, K, support)
         rows = problem.some_movable(SMALL) if suspect(self.kernel) else []
@@ -263,6 +264,24 @@ class Judge:
                 return
         claim = f"claims {at.kkt_violation:.4g} ± {at.rounding:.1e}"
         self.find("violation", where + f"KKT violation {reached:.4g} at least, {claim}, tol {self.tol:g}")
+
+    def _objective(self, where: str, problem: Rebuilt, solution: Any, f: Array, bound: Array) -> None:
+        """The objective that is claimed, and a bias that the coefficients allow."""
+        beta, at = np.asarray(solution.beta, dtype=float), solution.certificate
+        coef, terms = problem.fold(beta), (0.5 * problem.ridge * beta + problem.p) * beta
+        error = 2 * EPS * bound + at.rounding
+        slack = float(np.abs(coef) @ error) + 1e-13 * float(np.abs(coef * f).sum() + np.abs(terms).sum())
+        objective = 0.5 * float(coef @ f) + float(terms.sum())
+        if abs(objective - at.objective) > slack + 1e-9 * abs(objective) and (solution.converged or not self.said):
+            self.find("objective", where + f"{objective:.10g} ± {slack:.1e}, claims {at.objective:.10g}")
+        if not problem.sums or not solution.converged:
+            return
+        g = problem.spread(f) + problem.ridge * beta + problem.p
+        room = problem.spread(error) + 4 * EPS * np.abs(g) + self.tol / 2
+        claims = [at.bias - at.rho, at.bias + at.rho] if len(problem.sums) == 2 else [at.bias]
+        for claim, (least, most) in zip(claims, problem.multipliers(g, room, beta), strict=True):
+            if np.isfinite(least + most) and not least <= claim <= most:
+                self.find("bias", where + f"{claim:.6g} is outside {least:.6g} to {most:.6g}")
 
     def _gap(self, where: str, problem: Rebuilt, solution: Any, f: Array, bound: Array) -> None:
         """The textbook's primal less the dual, where losses are finite and a gap is claimed."""
@@ -377,6 +396,10 @@ class Judge:
             offset = abs(coef[k] - expected).max(initial=0.0)
             if offset > 1e-9 * np.abs(expected).max(initial=0.0) and not hopeless:
                 self.find("model", f"output {k}: dual_coef_ is not the solution's, off by {offset:.2e}")
+            wanted = solution.certificate.bias / rho + self.augment * float(own.sum())
+            within = 1e-9 * (abs(wanted) + self.augment * float(np.abs(own).sum()))
+            if abs(bias[k] - wanted) > within and not hopeless:
+                self.find("model", f"output {k}: intercept_ is {bias[k]:.10g}, the solution's bias {wanted:.10g}")
         return coef, bias
 
     def _truth(self, X: Any, coef: Array, bias: Array, tolerance: Array) -> tuple[Array, Array]:

@@ -56,6 +56,18 @@ class Rebuilt:
             rows += [np.argsort(-high, kind="stable")[:20], np.argsort(low, kind="stable")[:20]]
         return worst, np.unique(np.concatenate(rows))
 
+    def multipliers(self, g: Array, slack: Array, beta: Array) -> list[tuple[float, float]]:
+        """For each sum the range in which its multiplier (the bias) must lie."""
+        ranges = []
+        for members, _ in self.sums:
+            high = np.where((beta < self.upper) & members, -g, -np.inf)
+            low = np.where((beta > self.lower) & members, -g, np.inf)
+            ends = (float(low.min()), float(high.max()))
+            least, most = min(ends), max(ends)
+            room = float(slack[members].max(initial=0.0))
+            ranges.append((least - room, most + room))
+        return ranges
+
     def movable(self) -> Array:
         """Variables that a feasible change can move."""
         moves = self.lower < self.upper
