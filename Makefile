@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | clean
+# make demo | test | fuzz | lint | bench | clean
 #
 # Everything happens in .venv, which the first target makes. Python files are used where they lie;
 # what is compiled, or named in pyproject.toml, is built and installed again when it has changed.
@@ -15,13 +15,14 @@ NATIVE := CMakeLists.txt $(wildcard core/* bindings/*)
 TIDY   := $(wildcard core/* bindings/* tests/native/*.cpp)
 STUB   := src/adatron/_core.pyi
 
-.PHONY: help demo test lint format stub bench clean FORCE
+.PHONY: help demo test fuzz lint format stub bench clean FORCE
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo    a machine that tunes itself, its certificate and its path: out/path.png, out/demo.png'
 	@echo 'make test    the tests and the examples in the docstrings; ARGS="-k kernels" picks some'
+	@echo 'make fuzz    random fits judged from outside, for two minutes; ARGS="--cases 20000 --seed 7" or "--case 7000001"'
 	@echo 'make lint    ruff, mypy and clang-format; make format puts the layout right'
 	@echo "make stub    write the native module's type stub from what is built"
 	@echo 'make bench   against other libraries; ARGS="--quick" for small data'
@@ -32,6 +33,9 @@ demo: $(DONE)/built $(DONE)/plot
 
 test: $(DONE)/built $(DONE)/test
 	@$(IN)/python -m pytest --doctest-modules src tests $(ARGS)
+
+fuzz: $(DONE)/built $(DONE)/test
+	@$(IN)/python -m fuzz $(ARGS)
 
 # All the checks are made, whichever fails.
 lint: $(DONE)/built $(DONE)/plot $(DONE)/lint
@@ -58,7 +62,7 @@ bench: $(DONE)/built $(DONE)/bench
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment ------------------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""A campaign of random fits, each judged from outside: ``python -m fuzz``."""
