@@ -365,7 +365,7 @@ INPUT = [
     (refused(weight=np.full(150, np.nan)), ValueError, r"sample_weight\[0\] is NaN"),
     (refused(weight=np.full(150, np.inf)), ValueError, r"sample_weight\[0\]=inf is infinite"),
     (refused(weight=["a"] * 150), ValueError, "sample_weight holds values that are not numbers"),
-    (refused(weight=(Y > 0) * 1.0), ValueError, r"y holds one class, \[1\]: pass rows of two classes or more"),
+    (refused(weight=(Y > 0) * 1.0), ValueError, r"y holds one class, \[1\], in the rows of positive weight"),
     (refused({"kernel": "precomputed"}, rows=sparse.csr_array(X @ X.T)), TypeError, "[Ss]parse .*dense"),
     (lambda: Gaussian(sigma=0.0), ValueError, "sigma=0.0 .* greater than 0"),
     (lambda: Gaussian(sigma=-1.0), ValueError, "sigma=-1.0 .* greater than 0"),
