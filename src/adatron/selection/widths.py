@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from adatron import _core
 from adatron._check import Array
-from adatron.gram import LARGEST_EXPONENT, Gram, Packed
+from adatron.gram import LARGEST_EXPONENT, SLICE_SECONDS, Gram, Packed, Pulse, nothing
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, has_width, of_width
 
 Index = NDArray[np.int64]
@@ -76,7 +76,8 @@ class Widths:
     """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``.
 
     ``largest`` is the largest γ to come, for distances to be exact enough; unless ``ordered``, rows stay as they are.
-    If ``whole``, values below 1e-8 are there too: without a bias they may decide.
+    If ``whole``, values below 1e-8 are there too: without a bias they may decide. ``pulse`` is called every few
+    hundredths of a second while distances are computed, and may raise.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Widths:
         largest: float = 0.0,
         ordered: bool = True,
         whole: bool = False,
+        pulse: Pulse = nothing,
     ) -> None:
         if not has_width(kernel):
             raise ValueError(f"kernel={kernel!r} has no width: pass Gaussian, Exponential or Laplacian.")
@@ -105,6 +107,8 @@ class Widths:
             meeting = _core.Meeting.absolute_from_norms if points.sparse else _core.Meeting.absolute_distance
         make: Any = _core.Distances64 if self.dtype == np.float64 else _core.Distances32
         self.core = make(points.core, form=FORMS[type(kernel)], meeting=meeting, threads=threads)
+        while not self.core.advance(points.core, seconds=SLICE_SECONDS):
+            pulse()
 
     def __len__(self) -> int:
         return len(self.order)
