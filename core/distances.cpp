@@ -58,7 +58,8 @@ Distances<T>::Distances(Index count, Form form, Meeting meeting, int threads)
 
 template <class T>
 bool Distances<T>::advance(const Points<T>& points, double seconds) {
-    if (points.count() != count_) throw std::invalid_argument("points have another count than the distances: pass the same points");
+    if (points.count() != count_)
+        throw std::invalid_argument("points have another count than the distances: pass the same points");
     const double deadline = seconds_now() + seconds;
     Factor factor;
     factor.form = Form::distance;
