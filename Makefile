@@ -1,4 +1,4 @@
-# make demo | test | fuzz | lint | bench | clean
+# make demo | test | fuzz | lint | sanitize | bench | clean
 #
 # Everything happens in .venv, which the first target makes. Python files are used where they lie;
 # what is compiled, or named in pyproject.toml, is built and installed again when it has changed.
@@ -15,7 +15,7 @@ NATIVE := CMakeLists.txt $(wildcard core/* bindings/*)
 TIDY   := $(wildcard core/* bindings/* tests/native/*.cpp)
 STUB   := src/adatron/_core.pyi
 
-.PHONY: help demo test fuzz lint format stub bench clean FORCE
+.PHONY: help demo test fuzz lint format stub sanitize bench clean FORCE
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -25,6 +25,7 @@ help:
 	@echo 'make fuzz    random fits judged from outside, for two minutes; ARGS="--cases 20000 --seed 7" or "--case 7000001"'
 	@echo 'make lint    ruff, mypy and clang-format; make format puts the layout right'
 	@echo "make stub    write the native module's type stub from what is built"
+	@echo 'make sanitize  the native code under ASan, UBSan and TSan (Linux, g++); ARGS="-k gram" picks some tests'
 	@echo 'make bench   against other libraries; ARGS="--quick" for small data'
 	@echo 'make clean   remove what was made here'
 
@@ -54,6 +55,39 @@ format: $(DONE)/built $(DONE)/lint
 # What mypy and editors know of the native module; to be made anew when bindings/ changes its interface.
 stub: $(DONE)/built
 	@$(IN)/python -m nanobind.stubgen --quiet -m adatron._core -o $(STUB)
+
+# The same tests with instrumented native code: memory and undefined behaviour first, then data races in what uses
+# threads. Only our code is instrumented; the sanitizer's library is loaded before Python, which is not.
+# - detect_leaks=0: CPython and NumPy keep memory until the end of the process on purpose.
+# - alloc_dealloc_mismatch=0: Python's extensions allocate and free across libraries that ASan cannot see into.
+# - ignore_noninstrumented_modules, report_signal_unsafe: TSan cannot know how Python, BLAS and OpenMP synchronise.
+# - 5 is pytest's way to say that ARGS has picked none of these tests.
+# - "not slow_under_sanitizers" leaves out what is Python alone and takes minutes.
+SANITIZE := $(VENV)/sanitize
+SANITIZED = env PYTHONPATH=$(abspath $(SANITIZE)/$(1)/path):$$($(IN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	ADATRON_SANITIZE=$(2) OMP_NUM_THREADS=2 LD_PRELOAD="$$(g++ -print-file-name=$(3)) $$(g++ -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	TSAN_OPTIONS=ignore_noninstrumented_modules=1:report_signal_unsafe=0:die_after_fork=0:halt_on_error=1 \
+	$$($(IN)/python -c 'import sys; print(sys._base_executable)') -m pytest -p no:cacheprovider $(ARGS)
+
+sanitize: $(SANITIZE)/address/built $(SANITIZE)/thread/built $(DONE)/test
+	@echo 'address and undefined behaviour'
+	@$(call SANITIZED,address,address$(comma)undefined,libasan.so) tests/native tests/contract tests/estimators tests/selection -m 'not slow_under_sanitizers' || [ $$? = 5 ]
+	@echo 'threads'
+	@$(call SANITIZED,thread,thread,libtsan.so) tests/native tests/contract/test_threads.py -m 'not slow_under_sanitizers' || [ $$? = 5 ]
+
+comma := ,
+$(SANITIZE)/address/built: SANITIZERS := address,undefined
+$(SANITIZE)/thread/built: SANITIZERS := thread
+$(SANITIZE)/%/built: $(DONE)/built
+	@echo 'building adatron for $(SANITIZERS)'
+	@mkdir -p $(@D)/path/adatron
+	@PATH="$(abspath $(IN)):$$PATH"; cmake -S . -B $(@D)/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
+		-DPython_EXECUTABLE=$(abspath $(IN)/python) -Dnanobind_DIR=$$($(IN)/python -m nanobind --cmake_dir) \
+		-DADATRON_SANITIZE='$(SANITIZERS)' >$(@D)/log && cmake --build $(@D)/build --parallel >>$(@D)/log
+	@ln -sfn $(CURDIR)/src/adatron/* $(@D)/path/adatron/
+	@ln -sfn $(abspath $(@D))/build/_core.*.so $(@D)/path/adatron/
+	@touch $@
 
 bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks $(ARGS)

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -23,6 +24,8 @@ using namespace nb::literals;
 using namespace adatron;
 
 namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class S>
 using Vector = nb::ndarray<const S, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -105,6 +108,11 @@ void check_at_hand(const Gram<T>& gram, const Vector<Index>& index) {
     for (std::size_t k = 0; k < index.shape(0); ++k)
         if (!gram.row(index.data()[k]))
             refuse("index names row " + std::to_string(index.data()[k]) + ", which is not cached: fetch it first.");
+}
+
+template <class T>
+void check_complete(const Distances<T>& distances) {
+    if (!distances.complete()) refuse("not all distances are there: call advance until it returns True.");
 }
 
 template <class T>
@@ -207,6 +215,7 @@ void bind_gram(nb::module_& m, const char* name) {
         "of_distances",
         [](const Distances<T>& distances, double gamma, const Vector<double>& diagonal, std::size_t cache_bytes,
            int threads) {
+            check_complete(distances);
             check_length("diagonal", diagonal, distances.count());
             return std::make_unique<Gram<T>>(distances, gamma, to_vector(diagonal), cache_bytes, threads);
         },
@@ -301,13 +310,16 @@ void bind_distances(nb::module_& m, const char* name) {
         .def(
             "__init__",
             [](D* self, const Points<T>& points, Form form, Meeting meeting, int threads) {
-                new (self) D(points, form, meeting, threads);
+                new (self) D(points.count(), form, meeting, threads);
             },
-            "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a, Released())
+            "points"_a, nb::kw_only(), "form"_a, "meeting"_a, "threads"_a)
+        .def("advance", &D::advance, "points"_a, nb::kw_only(), "seconds"_a = infinity, Released(),
+             "Compute distances for about so long; True when all are there.")
         .def(
             "kernel",
             [](const D& d, double gamma, const MutableMatrix<T>& out, const MutableMatrix<std::uint8_t>& lit,
                int threads, double faint) {
+                check_complete(d);
                 check_shape("out", out, d.count(), d.count());
                 check_shape("lit", lit, d.count(), stretches(d.count()));
                 d.kernel(gamma, out.data(), lit.data(), threads, faint);
@@ -316,6 +328,7 @@ void bind_distances(nb::module_& m, const char* name) {
         .def(
             "rows",
             [](const D& d, const Vector<Index>& index, const MutableMatrix<T>& out) {
+                check_complete(d);
                 check_index("index", index, d.count());
                 check_shape("out", out, Index(index.shape(0)), d.count());
                 for (std::size_t k = 0; k < index.shape(0); ++k)
@@ -366,7 +379,8 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
     engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, Released(),
                "Rounds until the gap is at most `goal`; all rows must be at hand.");
-    engine.def("newton", &D::newton, nb::kw_only(), "most"_a, Released(), "Move all free coefficients at once.");
+    engine.def("newton", &D::newton, nb::kw_only(), "most"_a, "seconds"_a = infinity, Released(),
+               "Move all free coefficients at once; -1 when the time is up, to be called again.");
     engine.def(
         "write",
         [](const D& d, const MutableVector<double>& beta) {

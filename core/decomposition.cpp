@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "climb.hpp"
-#include "face.hpp"
 #include "pool.hpp"
 
 namespace adatron {
@@ -70,6 +69,7 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
             group_[to] = sums_ == 2 ? problem.group[from] : std::int8_t(0);
         }
     product_.assign(product, product + rows_);
+    descent_.reset();
     if (Index(in_working_.size()) != n) {  // other rows are active: nothing in the block holds for them
         in_working_.assign(n, 0);
         entered_.assign(n, 0);
@@ -283,6 +283,7 @@ void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
 
 template <class T>
 PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
+    descent_.reset();  // its coefficients are about to change
     const Index n = Index(place_.size());
     PairProblem<T> q{};
     std::vector<T> curvature(n), ridge(n), gradient(n), up(n), down(n);
@@ -362,6 +363,10 @@ Climbed Decomposition<T>::climb(double goal, double seconds) {
     all_ = mostly_nothing();
     const bool whole = all_ || Index(beta_.size()) <= working_size_;
     do {
+        if (descent_) {
+            if (end_newton(deadline) < 0) return Climbed::on_the_way;
+            continue;
+        }
         const double gap = all_ ? take_all() : select();
         if (gap <= goal) return Climbed::done;
         if (gap < 0.99 * best_gap_) best_gap_ = gap, best_round_ = rounds_;
@@ -370,13 +375,21 @@ Climbed Decomposition<T>::climb(double goal, double seconds) {
         const PairOutcome outcome = advance(whole ? 0.5 * goal : std::max(inner * gap, 0.5 * goal), limit);
         if (outcome.unbounded) return Climbed::unbounded;
         // pairs that take so long, or for which float32 is too coarse, make room for all free coefficients at once
-        if (outcome.steps >= limit || outcome.gap > std::max(inner * gap, 0.5 * goal)) newton(most_free);
+        if (outcome.steps >= limit || outcome.gap > std::max(inner * gap, 0.5 * goal)) begin_newton(most_free);
     } while (seconds_now() < deadline);
     return Climbed::on_the_way;
 }
 
 template <class T>
-Index Decomposition<T>::newton(Index most) {
+Index Decomposition<T>::newton(Index most, double seconds) {
+    const double deadline = seconds_now() + seconds;
+    if (!descent_ && !begin_newton(most)) return 0;
+    return end_newton(deadline);
+}
+
+// Whether there is anything to do.
+template <class T>
+bool Decomposition<T>::begin_newton(Index most) {
     const auto& active = gram_.active();
     std::vector<Index> variables;
     std::vector<const T*> row;
@@ -384,10 +397,10 @@ Index Decomposition<T>::newton(Index most) {
         if (!(beta_[v] > lower_[v] && beta_[v] < upper_[v])) continue;
         variables.push_back(v);
         row.push_back(gram_.row(active[row_of(v)]));
-        if (!row.back() || Index(variables.size()) > most) return 0;
+        if (!row.back() || Index(variables.size()) > most) return false;
     }
     const Index n = Index(variables.size());
-    if (n == 0) return 0;
+    if (n == 0) return false;
     Face face;
     face.size = n;
     face.sums = sums_;
@@ -405,16 +418,27 @@ Index Decomposition<T>::newton(Index most) {
     }
     // rows that are alike (both coefficients of one, in regression) make the matrix singular
     const double rounding = std::max(1e-10, std::numeric_limits<T>::epsilon() * std::sqrt(double(n)));
-    const std::vector<double> change = descend(face, rounding * trace / double(n));
+    descent_ = std::make_unique<Descent>(std::move(face), rounding * trace / double(n));
+    moving_ = std::move(variables);
+    return true;
+}
+
+// As `newton`, from where it was left.
+template <class T>
+Index Decomposition<T>::end_newton(double deadline) {
+    if (!descent_->advance(deadline)) return -1;
+    const std::unique_ptr<Descent> done = std::move(descent_);
+    const std::vector<double>& change = done->change();
+    const Face& face = done->face();
     if (change.empty()) return 0;
-    for (Index i = 0; i < n; ++i) {
-        double& b = beta_[variables[i]];
-        const Index v = variables[i];
+    for (std::size_t i = 0; i < moving_.size(); ++i) {
+        const Index v = moving_[i];
+        double& b = beta_[v];
         b = change[i] >= face.up[i] ? upper_[v] : change[i] <= -face.down[i] ? lower_[v] : b + change[i];
     }
-    carry(variables, change);
+    carry(moving_, change);
     ++newtons_;
-    return n;
+    return Index(moving_.size());
 }
 
 template <class T>

@@ -10,9 +10,11 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "account.hpp"
+#include "face.hpp"
 #include "gram.hpp"
 
 namespace adatron {
@@ -37,8 +39,8 @@ public:
     Climbed climb(double goal, double seconds);
 
     // The free coefficients as far as they go by themselves (see face.hpp); how many they are, 0 if nothing was done:
-    // more than `most` of them, or some without a kernel row at hand.
-    Index newton(Index most);
+    // more than `most` of them, or some without a kernel row at hand. -1 after about `seconds`: to be called again.
+    Index newton(Index most, double seconds);
 
     const Gram<T>& gram() const { return gram_; }
     Index problem_variables() const { return (doubled_ ? 2 : 1) * problem_rows_; }
@@ -64,6 +66,8 @@ private:
     void gather_block(const std::vector<const T*>& row);
     PairOutcome solve_stretches(PairProblem<T>& problem);
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
+    bool begin_newton(Index most);
+    Index end_newton(double deadline);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     // An odd number of cache lines, so that a column of the block does not fall into few sets of the cache.
     Index block_stride() const {
@@ -94,7 +98,9 @@ private:
     std::vector<std::uint32_t> entered_;
     Buffer<T> block_;  // kernel values of the working set, kept from round to round to spare the system
     Index block_size_ = 0;
-    bool all_ = false;  // the working set is everything, its block the matrix itself
+    std::unique_ptr<Descent> descent_;  // the Newton step under way
+    std::vector<Index> moving_;         // its variables
+    bool all_ = false;                  // the working set is everything, its block the matrix itself
 };
 
 }  // namespace adatron

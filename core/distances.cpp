@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
+#include "climb.hpp"
 #include "pool.hpp"
 #include "rows.hpp"
 
@@ -46,37 +48,52 @@ std::vector<Index> nearby_order(const double* x, Index count, int features) {
 }
 
 template <class T>
-Distances<T>::Distances(const Points<T>& points, Form form, Meeting meeting, int threads)
-    : count_(points.count()),
-      values_(allocate<T>(std::size_t(points.count()) * points.count())),
-      least_(std::size_t(points.count()) * stretches(points.count())) {
+Distances<T>::Distances(Index count, Form form, Meeting meeting, int threads)
+    : count_(count),
+      form_(form),
+      meeting_(meeting),
+      threads_(threads),
+      values_(allocate<T>(std::size_t(count) * count)),
+      least_(std::size_t(count) * stretches(count)) {}
+
+template <class T>
+bool Distances<T>::advance(const Points<T>& points, double seconds) {
+    if (points.count() != count_)
+        throw std::invalid_argument("points have another count than the distances: pass the same points");
+    const double deadline = seconds_now() + seconds;
     Factor factor;
     factor.form = Form::distance;
-    factor.meeting = meeting;
+    factor.meeting = meeting_;
     const Kernel meetings{{1.0, {factor}}};
-    constexpr Index batch = 192;
+    // batches of a few milliseconds, so that the clock is looked at often enough
+    constexpr Index largest = 192, smallest = 12;
+    const double work = double(count_) * (points.work() + 16);
+    const Index batch = std::clamp(Index(2.5e8 / work), smallest, largest) / smallest * smallest;
     std::vector<Index> index(batch);
     std::vector<T*> out(batch);
-    for (Index begin = 0; begin < count_; begin += batch) {
-        const Index n = std::min(batch, count_ - begin);
-        for (Index r = 0; r < n; ++r) {
-            index[r] = begin + r;
-            out[r] = values_.get() + (begin + r) * count_;
-        }
-        kernel_rows(meetings, points, index.data(), int(n), points, out.data(), threads);
-    }
     const Index width = stretches(count_);
-    parallel(count_, 16, threads, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i) {
-            T* d = values_.get() + i * count_;
-            d[i] = 0;
-            if (form == Form::exponential)
-                for (Index j = 0; j < count_; ++j) d[j] = std::sqrt(d[j]);
-            for (Index s = 0; s < width; ++s)
-                least_[i * width + s] =
-                    *std::min_element(d + s * stretch_length, d + std::min(count_, (s + 1) * stretch_length));
+    while (done_ < count_) {
+        const Index n = std::min(batch, count_ - done_);
+        for (Index r = 0; r < n; ++r) {
+            index[r] = done_ + r;
+            out[r] = values_.get() + (done_ + r) * count_;
         }
-    });
+        kernel_rows(meetings, points, index.data(), int(n), points, out.data(), threads_);
+        parallel(n, 16, threads_, [&](Index first, Index last) {
+            for (Index i = done_ + first; i < done_ + last; ++i) {
+                T* d = values_.get() + i * count_;
+                d[i] = 0;
+                if (form_ == Form::exponential)
+                    for (Index j = 0; j < count_; ++j) d[j] = std::sqrt(d[j]);
+                for (Index s = 0; s < width; ++s)
+                    least_[i * width + s] =
+                        *std::min_element(d + s * stretch_length, d + std::min(count_, (s + 1) * stretch_length));
+            }
+        });
+        done_ += n;
+        if (done_ < count_ && seconds_now() > deadline) return false;
+    }
+    return true;
 }
 
 template <class T>

@@ -21,8 +21,11 @@ std::vector<Index> nearby_order(const double* x, Index count, int features);
 template <class T>
 class Distances {
 public:
-    // Gaussian: squared; exponential: their root; Laplacian: absolute.
-    Distances(const Points<T>& points, Form form, Meeting meeting, int threads);
+    // Gaussian: squared; exponential: their root; Laplacian: absolute. None are computed yet.
+    Distances(Index count, Form form, Meeting meeting, int threads);
+    // Computes them for about `seconds`; whether that is all, or it is to be called again.
+    bool advance(const Points<T>& points, double seconds);
+    bool complete() const { return done_ == count_; }
 
     Index count() const { return count_; }
     const T* row(Index i) const { return values_.get() + i * count_; }
@@ -33,7 +36,10 @@ public:
     void kernel(double gamma, T* out, std::uint8_t* lit, int threads, double faint = nothing) const;
 
 private:
-    Index count_;
+    Index count_, done_ = 0;  // rows
+    Form form_;
+    Meeting meeting_;
+    int threads_;
     Buffer<T> values_;
     std::vector<T> least_;  // of every row and stretch
 };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "climb.hpp"
+
 namespace adatron {
 namespace {
 
@@ -55,89 +57,114 @@ bool mend(const Face& face, const std::vector<int>& groups, const std::vector<st
     return true;
 }
 
-bool factor_raised(Face& face, double jitter) {
-    const Index n = face.size;
-    const auto factor = loops<double>().factor;
-    double* a = face.matrix.get();
-    std::vector<double> diagonal(n);
-    for (Index i = 0; i < n; ++i) diagonal[i] = a[i * n + i];
-    for (int k = 0; k <= raises; ++k, jitter *= raise) {
-        for (Index i = 0; k && i < n; ++i)
-            for (Index j = 0; j < i; ++j) a[i * n + j] = a[j * n + i];
-        for (Index i = 0; i < n; ++i) a[i * n + i] = diagonal[i] + jitter;
-        if (factor(a, n)) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
-std::vector<double> descend(Face& face, double jitter) {
-    const Index n = face.size;
-    if (n == 0 || !factor_raised(face, jitter)) return {};
-    const auto solve = loops<double>().solve_factored;
-    const double* factor = face.matrix.get();
+Descent::Descent(Face face, double jitter) : face_(std::move(face)), jitter_(jitter) {
+    const Index n = face_.size;
+    for (Index i = 0; i < n; ++i) diagonal_.push_back(face_.matrix[i * n + i]);
+    raise_diagonal();
+}
 
-    // Constraints: every sum, then every coefficient that has stopped. `across` holds A⁻¹ times each of them.
-    std::vector<std::vector<double>> across;
-    std::vector<Index> stopped;
-    std::vector<std::uint8_t> still(n, 0);
-    auto constrain = [&](auto&& one) {
-        std::vector<double> column(n);
-        for (Index i = 0; i < n; ++i) column[i] = one(i);
-        solve(factor, n, column.data());
-        across.push_back(std::move(column));
-    };
-    std::vector<int> groups;
-    for (int s = 0; s < face.sums; ++s)
-        if (std::any_of(face.group.begin(), face.group.end(), [&](int g) { return g == s; })) {
-            groups.push_back(s);
-            constrain([&](Index i) { return face.group[i] == s ? 1.0 : 0.0; });
-        }
-    // the product of constraint c with a vector
-    auto along = [&](std::size_t c, const std::vector<double>& v) {
-        if (c >= groups.size()) return v[stopped[c - groups.size()]];
-        double sum = 0;
-        for (Index i = 0; i < n; ++i)
-            if (face.group[i] == groups[c]) sum += v[i];
-        return sum;
-    };
+void Descent::raise_diagonal() {
+    const Index n = face_.size;
+    for (Index i = 0; i < n; ++i) face_.matrix[i * n + i] = diagonal_[i] + jitter_;
+    factored_ = 0;
+}
 
-    std::vector<double> x(n), level = face.gradient, way(n);
-    solve(factor, n, level.data());  // A⁻¹ g, kept up to date
-    for (int stop = 0; stop <= most_stops; ++stop) {
-        const int count = int(across.size());
-        std::vector<double> system(std::size_t(count) * count), multiplier(count);
-        for (int c = 0; c < count; ++c) {
-            multiplier[c] = -along(c, level);
-            for (int k = 0; k < count; ++k) system[c * count + k] = along(c, across[k]);
-        }
-        if (!eliminate(std::move(system), multiplier, count)) break;
-        for (Index i = 0; i < n; ++i) {
-            double sum = level[i];
-            for (int c = 0; c < count; ++c) sum += multiplier[c] * across[c][i];
-            way[i] = still[i] ? 0.0 : -sum;
-        }
-        if (!mend(face, groups, still, way)) break;
-        double length = 1;
-        Index first = -1;
-        for (Index i = 0; i < n; ++i) {
-            if (way[i] == 0) continue;
-            const double room = way[i] > 0 ? face.up[i] - x[i] : face.down[i] + x[i];
-            const double reach = std::max(room, 0.0) / std::abs(way[i]);
-            if (reach < length) length = reach, first = i;
-        }
-        for (Index i = 0; i < n; ++i) {
-            x[i] += length * way[i];
-            level[i] += length * way[i];
-        }
-        if (first < 0) break;
-        x[first] = way[first] > 0 ? face.up[first] : -face.down[first];
-        still[first] = 1;
-        stopped.push_back(first);
-        constrain([&](Index i) { return i == first ? 1.0 : 0.0; });
+bool Descent::advance(double deadline) {
+    while (factored_ < face_.size) {
+        if (!factor_panels()) return true;
+        if (factored_ < face_.size && seconds_now() > deadline) return false;
     }
-    return x;
+    if (level_.empty()) begin();
+    while (stops_ <= most_stops) {
+        if (!walk()) return true;
+        if (seconds_now() > deadline) return false;
+    }
+    return true;
+}
+
+// The next columns of the factor; false if that fails with the largest jitter too.
+bool Descent::factor_panels() {
+    const Index n = face_.size, end = std::min(n, factored_ + factor_panel);
+    double* a = face_.matrix.get();
+    if (loops<double>().factor(a, n, factored_, end)) {
+        factored_ = end;
+        return true;
+    }
+    if (++raised_ > raises) return false;
+    jitter_ *= raise;
+    for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < i; ++j) a[i * n + j] = a[j * n + i];
+    raise_diagonal();
+    return true;
+}
+
+template <class One>
+void Descent::constrain(One&& one) {
+    std::vector<double> column(face_.size);
+    for (Index i = 0; i < face_.size; ++i) column[i] = one(i);
+    loops<double>().solve_factored(face_.matrix.get(), face_.size, column.data());
+    across_.push_back(std::move(column));
+}
+
+void Descent::begin() {
+    const Index n = face_.size;
+    still_.assign(n, 0);
+    for (int s = 0; s < face_.sums; ++s)
+        if (std::any_of(face_.group.begin(), face_.group.end(), [&](int g) { return g == s; })) {
+            groups_.push_back(s);
+            constrain([&](Index i) { return face_.group[i] == s ? 1.0 : 0.0; });
+        }
+    level_ = face_.gradient;
+    loops<double>().solve_factored(face_.matrix.get(), n, level_.data());
+    change_.assign(n, 0.0);
+}
+
+// The product of constraint c with a vector.
+double Descent::along(std::size_t c, const std::vector<double>& v) const {
+    if (c >= groups_.size()) return v[stopped_[c - groups_.size()]];
+    double sum = 0;
+    for (Index i = 0; i < face_.size; ++i)
+        if (face_.group[i] == groups_[c]) sum += v[i];
+    return sum;
+}
+
+// As far as the next bound; false if that was all.
+bool Descent::walk() {
+    const Index n = face_.size;
+    const int count = int(across_.size());
+    std::vector<double> system(std::size_t(count) * count), multiplier(count), way(n);
+    for (int c = 0; c < count; ++c) {
+        multiplier[c] = -along(c, level_);
+        for (int k = 0; k < count; ++k) system[c * count + k] = along(c, across_[k]);
+    }
+    if (!eliminate(std::move(system), multiplier, count)) return false;
+    for (Index i = 0; i < n; ++i) {
+        double sum = level_[i];
+        for (int c = 0; c < count; ++c) sum += multiplier[c] * across_[c][i];
+        way[i] = still_[i] ? 0.0 : -sum;
+    }
+    if (!mend(face_, groups_, still_, way)) return false;
+    double length = 1;
+    Index first = -1;
+    for (Index i = 0; i < n; ++i) {
+        if (way[i] == 0) continue;
+        const double room = way[i] > 0 ? face_.up[i] - change_[i] : face_.down[i] + change_[i];
+        const double reach = std::max(room, 0.0) / std::abs(way[i]);
+        if (reach < length) length = reach, first = i;
+    }
+    for (Index i = 0; i < n; ++i) {
+        change_[i] += length * way[i];
+        level_[i] += length * way[i];
+    }
+    ++stops_;
+    if (first < 0) return false;
+    change_[first] = way[first] > 0 ? face_.up[first] : -face_.down[first];
+    still_[first] = 1;
+    stopped_.push_back(first);
+    constrain([&](Index i) { return i == first ? 1.0 : 0.0; });
+    return true;
 }
 
 }  // namespace adatron

@@ -41,13 +41,13 @@ inline void inner_block(const T* const (&a)[4], const T* const (&b)[2], Index n,
         }
 }
 
-// The lower triangle of `a` (n x n) becomes L with L Lᵀ = a; false if a is not positive definite. A panel of columns at
-// a time, whose rows stay in the second-level cache while the others pass by.
+// Columns [begin, end) of L, which takes the lower triangle of `a` (n x n) with L Lᵀ = a; earlier columns are there.
+// False if a is not positive definite. A panel of columns at a time, whose rows stay in the second-level cache while
+// the others pass by.
 template <class T>
-bool factor(T* a, Index n) {
-    constexpr Index panel = 32;
-    for (Index first = 0; first < n; first += panel) {
-        const Index last = first + panel < n ? first + panel : n;
+bool factor(T* a, Index n, Index begin, Index end) {
+    for (Index first = begin; first < end; first += factor_panel) {
+        const Index last = first + factor_panel < n ? first + factor_panel : n;
         for (Index i = first; i < n; i += 4) {
             const int rows = int(n - i < 4 ? n - i : 4);
             T* row[4];

@@ -78,6 +78,7 @@ struct PairProblem {
 };
 
 inline constexpr Index stretch_length = 64;  // columns
+inline constexpr Index factor_panel = 32;    // columns of a factor that are made at a time
 
 // Rows of a matrix that is mostly nothing: stretches of columns in which there is anything, end to end.
 template <class T>
@@ -112,7 +113,7 @@ struct Loops {
     // the same over all rows of a matrix that is mostly nothing, instead of q.block; see stretch.inl
     PairOutcome (*solve_stretches)(PairProblem<T>&, const LitRows<T>&, T* room);
     void (*exponentials)(const T* d, Index count, T gamma, T* out);  // out = exp(-gamma d)
-    bool (*factor)(T* a, Index n);                                   // see factor.inl
+    bool (*factor)(T* a, Index n, Index begin, Index end);           // by whole panels; see factor.inl
     void (*solve_factored)(const T* l, Index n, T* x);
 };
 

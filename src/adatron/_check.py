@@ -86,7 +86,8 @@ def finite_vector(name: str, values: ArrayLike, *, length: int | None = None) ->
 
 def sound(name: str, X: Any) -> None:
     """Refuse a sparse matrix whose index arrays contradict each other or its shape: SciPy would read past their end."""
-    if not bool(issparse(X)):  # the type checker learns nothing from it: its sparse type lacks all of this
+    sparse = bool(issparse(X))  # without telling the type checker more than that
+    if not sparse:
         return
     fault = ""
     if X.format in ("csr", "csc"):

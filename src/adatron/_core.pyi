@@ -174,6 +174,9 @@ class Distances32:
 
     def __init__(self, points: Points32, *, form: Form, meeting: Meeting, threads: int) -> None: ...
 
+    def advance(self, points: Points32, *, seconds: float = float('inf')) -> bool:
+        """Compute distances for about so long; True when all are there."""
+
     def kernel(self, gamma: float, *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')], lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], threads: int, faint: float = 18.5) -> None: ...
 
     def rows(self, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, out: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu')]) -> None: ...
@@ -182,6 +185,9 @@ class Distances64:
     """Distances of all pairs of points, and kernels of any width from them."""
 
     def __init__(self, points: Points64, *, form: Form, meeting: Meeting, threads: int) -> None: ...
+
+    def advance(self, points: Points64, *, seconds: float = float('inf')) -> bool:
+        """Compute distances for about so long; True when all are there."""
 
     def kernel(self, gamma: float, *, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], lit: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu')], threads: int, faint: float = 18.5) -> None: ...
 
@@ -314,8 +320,10 @@ class Decomposition32:
     def climb(self, *, goal: float, seconds: float) -> Climbed:
         """Rounds until the gap is at most `goal`; all rows must be at hand."""
 
-    def newton(self, *, most: int) -> int:
-        """Move all free coefficients at once."""
+    def newton(self, *, most: int, seconds: float = float('inf')) -> int:
+        """
+        Move all free coefficients at once; -1 when the time is up, to be called again.
+        """
 
     def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
@@ -358,8 +366,10 @@ class Decomposition64:
     def climb(self, *, goal: float, seconds: float) -> Climbed:
         """Rounds until the gap is at most `goal`; all rows must be at hand."""
 
-    def newton(self, *, most: int) -> int:
-        """Move all free coefficients at once."""
+    def newton(self, *, most: int, seconds: float = float('inf')) -> int:
+        """
+        Move all free coefficients at once; -1 when the time is up, to be called again.
+        """
 
     def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 

@@ -268,6 +268,9 @@ def test_arrays_of_points_and_distances_are_checked():
     points = _core.Points64.dense(X, threads=1)
     form, meeting = _core.Form.gaussian, _core.Meeting.squared_distance
     distances = _core.Distances64(points, form=form, meeting=meeting, threads=1)
+    with pytest.raises(ValueError, match="call advance"):
+        distances.rows(np.array([3]), out=np.empty((1, 40)))
+    assert distances.advance(points)
     kernel = [_core.Term(1.0, [_core.Factor(_core.Form.linear)])]
     rest = {"rows": points, "columns": points, "threads": 1}
     lit = np.empty((40, 1), dtype=np.uint8)
@@ -284,6 +287,7 @@ def test_arrays_of_points_and_distances_are_checked():
         lambda: _core.add_product(kernel, index=np.array([4]), weight=np.ones((1, 2)), out=np.zeros((1, 40)), **rest),
         lambda: _core.add_product(kernel, index=np.array([4]), weight=np.ones((2, 1)), out=np.zeros((1, 40)), **rest),
         lambda: _core.add_product(kernel, index=np.array([4]), weight=np.ones((1, 1)), out=np.zeros((1, 41)), **rest),
+        lambda: distances.advance(_core.Points64.dense(X[:9], threads=1)),
         lambda: _core.nearby_order(np.full((200, 2), np.nan)),
     ]
     for act in refused:

@@ -44,7 +44,9 @@ def packed(X, dtype=np.float64):
 
 def distances(X, form: str, meeting: str, dtype=np.float64) -> np.ndarray:
     make = _core.Distances64 if dtype == np.float64 else _core.Distances32
-    core = make(packed(X, dtype), form=getattr(_core.Form, form), meeting=getattr(_core.Meeting, meeting), threads=1)
+    points = packed(X, dtype)
+    core = make(points, form=getattr(_core.Form, form), meeting=getattr(_core.Meeting, meeting), threads=1)
+    assert core.advance(points)
     out = np.empty((X.shape[0], X.shape[0]), dtype=dtype)
     core.rows(np.arange(X.shape[0]), out=out)
     return out
@@ -96,3 +98,13 @@ def test_a_sigmoid_of_zero_is_zero_and_of_much_is_one(isa):
     x = np.array([0.0, 30.0, -30.0, 1e10, -1e10])[:, None]
     made = expansion(Sigmoid(gamma=1.0), np.ones((1, 1)), np.ones((1, 1)), x, dtype=np.float64)[0]
     np.testing.assert_array_equal(made, [0.0, 1.0, -1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("meeting", ["dot", "squared_distance"])
+def test_duplicates_have_distance_zero(isa, dtype, sparse, meeting):
+    X = offset_rows(60, 30.0, features=83, density=0.7)
+    found = distances(X if sparse else X.toarray(), "gaussian", meeting, dtype)
+    assert (found[::5, ::5] == 0).all()
+    assert (found[1::5, ::5] > 0).all()

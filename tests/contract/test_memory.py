@@ -10,7 +10,10 @@ import pytest
 
 PATIENCE = 120  # seconds before a process counts as hanging
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for its memory")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for its memory"),
+    pytest.mark.skipif("ADATRON_SANITIZE" in os.environ, reason="sanitizers have memory of their own"),
+]
 
 START = """
 import resource

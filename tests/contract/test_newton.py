@@ -132,3 +132,43 @@ def test_a_large_C_and_a_smooth_kernel_take_no_more_than_some_steps():
     found = solve(problems.hinge(y, 1e5), Gram(Gaussian(sigma=10.0), X, dtype=np.float64), tol=1e-3, max_iter=2_000_000)
     assert found.converged
     assert found.certificate.gap < 1e-3
+
+
+def smooth_engine(m: int = 400):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(m, 3)), np.repeat([1.0, -1.0], m // 2)
+    gram = Gram(Gaussian(sigma=0.5), X, dtype=np.float64, threads=1)
+    gram.rows(np.arange(m))
+    return engine_of(problems.hinge(y, 1.0), gram, 0.5 * y), y
+
+
+def coefficients(engine, like):
+    beta = like.copy()
+    engine.write(beta)
+    return beta
+
+
+def test_a_newton_step_in_slices_is_the_same_step():
+    whole, y = smooth_engine()
+    assert whole.newton(most=1000) == len(y)
+    sliced, _ = smooth_engine()
+    calls = 0
+    while (moved := sliced.newton(most=1000, seconds=0.0)) < 0:
+        calls += 1
+        np.testing.assert_array_equal(coefficients(sliced, y), 0.5 * y)  # nothing moves before the end
+    assert calls >= len(y) // 32  # a panel of the factor at a time, then a bound at a time
+    assert moved == len(y)
+    np.testing.assert_array_equal(coefficients(sliced, y), coefficients(whole, y))
+
+
+def test_a_newton_step_that_is_left_alone_does_no_harm():
+    engine, y = smooth_engine()
+    assert engine.newton(most=1000, seconds=0.0) == -1
+    gap = engine.select()
+    engine.advance(tolerance=0.5 * gap, max_steps=1000)  # another step comes in between: the first is forgotten
+    assert engine.newton(most=1000) > 0
+    fresh, _ = smooth_engine()
+    fresh.select()
+    fresh.advance(tolerance=0.5 * gap, max_steps=1000)
+    fresh.newton(most=1000)
+    np.testing.assert_array_equal(coefficients(engine, y), coefficients(fresh, y))

@@ -105,3 +105,31 @@ def test_only_distances_have_other_widths():
     gram = Gram(Gaussian(1.0), np.eye(3))
     with pytest.raises(RuntimeError, match="only a matrix made from distances has another width"):
         gram.widen(2.0)
+
+
+def test_distances_can_be_interrupted():
+    """Between slices of the work, Python is asked whether to go on."""
+    X = np.random.default_rng(0).normal(size=(900, 40))
+    points = _core.Points64.dense(X, threads=1)
+    options = {"form": _core.Form.gaussian, "meeting": _core.Meeting.squared_distance, "threads": 1}
+    whole, sliced = _core.Distances64(points, **options), _core.Distances64(points, **options)
+    assert whole.advance(points)
+    calls = 0
+    while not sliced.advance(points, seconds=0.0):
+        calls += 1
+    assert calls >= 3
+    found = []
+    for core in (whole, sliced):
+        out = np.empty((900, 900))
+        core.rows(np.arange(900), out=out)
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+
+    class Enough(Exception):
+        pass
+
+    def stop() -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        Widths(Gaussian(), np.random.default_rng(0).normal(size=(6000, 60)), pulse=stop)

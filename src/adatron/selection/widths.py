@@ -17,9 +17,9 @@ from scipy.sparse import issparse
 from adatron import _core
 from adatron._check import Array
 from adatron._rows import variance
-from adatron.gram import Gram
+from adatron.gram import SLICE_SECONDS, Gram
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, has_width, of_width
-from adatron.packing import pack
+from adatron.packing import Pulse, nothing, pack
 
 Index = NDArray[np.int64]
 
@@ -79,7 +79,8 @@ class Widths:
     """All kernels of one family over the rows of X; row i of every matrix is that of ``X[order[i]]``.
 
     ``largest`` is the largest γ to come, for distances to be exact enough; unless ``ordered``, rows stay as they are.
-    If ``whole``, values below 1e-8 are there too: without a bias they may decide.
+    If ``whole``, values below 1e-8 are there too: without a bias they may decide. ``pulse`` is called every few
+    hundredths of a second while distances are computed, and may raise.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Widths:
         largest: float = 0.0,
         ordered: bool = True,
         whole: bool = False,
+        pulse: Pulse = nothing,
     ) -> None:
         if not has_width(kernel):
             raise ValueError(f"kernel={kernel!r} has no width: pass Gaussian, Exponential or Laplacian.")
@@ -107,6 +109,8 @@ class Widths:
             meeting = points.absolute_meeting
         make: Any = _core.Distances64 if self.dtype == np.float64 else _core.Distances32
         self.core = make(points.core, form=FORMS[type(kernel)], meeting=meeting, threads=threads)
+        while not self.core.advance(points.core, seconds=SLICE_SECONDS):
+            pulse()
 
     def __len__(self) -> int:
         return len(self.order)

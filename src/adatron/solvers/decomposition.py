@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, integer
-from adatron.gram import Gram
+from adatron.gram import SLICE_SECONDS, Gram
 from adatron.packing import nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
@@ -198,7 +198,8 @@ class _Run(Run):
                 inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
                 outcome = engine.advance(tolerance=inner, max_steps=limit)
                 if outcome.steps >= NEWTON_STEPS * size:  # pairs are slow here: all free ones at once
-                    engine.newton(most=NEWTON_MOST)
+                    while engine.newton(most=NEWTON_MOST, seconds=SLICE_SECONDS) < 0:
+                        pulse()
                 if outcome.unbounded or (not self.bounded and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
                     raise End(Status.UNBOUNDED)
         finally:
