@@ -276,7 +276,7 @@ def _priors(priors: Any, totals: Array) -> Array:
     given = finite_vector("priors", priors)
     if len(given) != len(totals) or (given <= 0).any() or abs(given.sum() - 1) > 1e-6:
         raise ValueError(
-            f"priors={shown(given.tolist())} is out of range: pass {len(totals)} positive numbers that add up to 1, one for "
-            "each class."
+            f"priors={shown(given.tolist())} is out of range: pass {len(totals)} positive numbers that add up to 1, "
+            "one for each class."
         )
     return np.asarray(given / given.sum())
