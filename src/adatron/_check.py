@@ -12,6 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 Array = NDArray[np.float64]
+LARGEST = 1e100  # of a regularisation parameter: squares and sums of coefficients have to stay finite
+LONGEST = 80  # characters of a value that a message repeats
+
+
+def shown(value: Any) -> str:
+    """The value for a message: one line, and not a long one."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python does not print integers of thousands of digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def real(
@@ -27,21 +38,43 @@ def real(
     wish += f" greater than {above:g}" if above is not None else ""
     wish += f" of at least {at_least:g}" if at_least is not None else ""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}: pass {wish}.")
-    number = float(value)
+        raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass {wish}.")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.") from None
     in_range = (above is None or number > above) and (at_least is None or number >= at_least)
     if not in_range or not (isfinite(number) or (infinite and number == inf)):
-        raise ValueError(f"{name}={value!r} is out of range: pass {wish}.")
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.")
     return number
+
+
+def cost(name: str, value: Any, *, infinite: bool = True) -> float:
+    """A regularisation parameter: a positive number with which one can still reckon, or infinity."""
+    number = real(name, value, above=0, infinite=infinite)
+    if number != inf and not 1 / LARGEST <= number <= LARGEST:
+        otherwise = ", or np.inf" if infinite else ""
+        wish = f"a number from {1 / LARGEST:g} to {LARGEST:g}{otherwise}"
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """The value as a bool, if it is one, or 0 or 1."""
+    if not isinstance(value, bool | np.bool_ | Integral):
+        raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass True or False.")
+    return bool(value)
 
 
 def integer(name: str, value: Any, *, at_least: int = 0) -> int:
     """The value as an int, if it is an integer in range."""
     wish = f"an integer of at least {at_least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={value!r} is a {type(value).__name__}: pass {wish}.")
+        raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass {wish}.")
     if int(value) < at_least:
-        raise ValueError(f"{name}={value!r} is out of range: pass {wish}.")
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.")
+    if int(value) >= 2**63:
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish} and less than 2**63.")
     return int(value)
 
 
@@ -50,17 +83,19 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(map(repr, options))
         error = ValueError if isinstance(value, str) else TypeError
-        raise error(f"{name}={value!r} is unknown: pass one of {listed}.")
+        raise error(f"{name}={shown(value)} is unknown: pass one of {listed}.")
     return value
 
 
 def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
     """The values as a new float64 vector without NaN, of the length asked for."""
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         message = f"{name} holds values that are not numbers: pass a vector of floats."
-        raise type(error)(message) from None
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from None
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}: pass a vector, e.g. {name}.ravel().")
     if array.size == 0:

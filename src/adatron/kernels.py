@@ -380,7 +380,7 @@ def resolve_kernel(kernel: Any, *, degree: int = 3, gamma: Any = "scale", coef0:
         case "sigmoid":
             return Sigmoid(gamma=gamma, coef0=coef0)
         case "exponential":
-            return Exponential(a=gamma)
+            return Exponential(a=_width("gamma", gamma))
         case "laplacian":
             return Laplacian(gamma=gamma)
         case _:

@@ -15,10 +15,10 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from adatron._check import Array, choice, sound
+from adatron._check import Array, choice, flag, real, shown, sound
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training
-from adatron.estimators._machine import NO_PROBABILITY, Machine, Rows
+from adatron.estimators._machine import HEAVIEST, NO_PROBABILITY, Machine, Rows
 from adatron.estimators._margin import Margin
 from adatron.kernels import Precomputed
 from adatron.model import Model
@@ -61,6 +61,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         """
         settings = Settings.of(self)
         choice("decision_function_shape", self.decision_function_shape, SHAPES)
+        flag("break_ties", self.break_ties)
         rows = self._validated(X, y, sample_weight)
         check_classification_targets(rows.y)
         rows, classes, labels, class_weight = self._weighted(rows)
@@ -281,9 +282,17 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 def _class_weight(wanted: Any, classes: NDArray[Any], rows: Rows) -> Array:
     if wanted is None:
         return np.ones(len(classes))
+    if isinstance(wanted, dict):
+        for name, value in wanted.items():
+            if real(f"class_weight[{shown(name)}]", value, at_least=0) > HEAVIEST:
+                raise ValueError(f"class_weight[{shown(name)}]={value} is out of range: pass at most {HEAVIEST:g}.")
+    else:
+        wish = 'pass None, "balanced" or a dict from classes to weights'
+        if not isinstance(wanted, str):
+            raise TypeError(f"class_weight={shown(wanted)} is a {type(wanted).__name__}: {wish}.")
+        if wanted != "balanced":
+            raise ValueError(f"class_weight={wanted!r} is unknown: {wish}.")
     weight = compute_class_weight(wanted, classes=classes, y=rows.y, sample_weight=rows.weight)
-    if (weight < 0).any() or not np.isfinite(weight).all():
-        raise ValueError(f"class_weight={wanted!r} is negative: pass weights of at least 0, and finite ones.")
     return np.asarray(weight, dtype=np.float64)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from adatron._check import Array, choice, integer, real
+from adatron._check import Array, choice, cost, flag, integer, real
 from adatron.estimators._margin import Margin
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
@@ -33,6 +33,8 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
+MOST_THREADS = 4096
+MOST_BYTES = 2.0**62  # of a cache: more is as good as no limit
 ADAPTABLE = ("gamma", "C", "epsilon")
 
 Index = NDArray[np.int64]
@@ -65,8 +67,9 @@ class Settings:
     def of(cls, estimator: Any) -> Settings:
         """Read them from an estimator; ``fit`` leaves the estimator's own as they are."""
         jobs = estimator.n_jobs
-        if jobs is not None and (jobs := integer("n_jobs", jobs, at_least=-(2**31))) == 0:
-            raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
+        if jobs is not None and not ((jobs := integer("n_jobs", jobs, at_least=-(2**31))) and jobs <= MOST_THREADS):
+            wish = f"pass None, -1 for all cores, or a number from 1 to {MOST_THREADS}"
+            raise ValueError(f"n_jobs={jobs} is out of range: {wish}.")
         limit = estimator.max_time
         adapts = tuple(name for name in ADAPTABLE if says_adapt(getattr(estimator, name, None)))
         gamma = 1.0 if "gamma" in adapts else estimator.gamma
@@ -82,18 +85,19 @@ class Settings:
                 f"gamma='adapt' finds a width, and kernel={estimator.kernel!r} has none: pass kernel='rbf', "
                 "'exponential' or 'laplacian'."
             )
+        flag("warm_start", estimator.warm_start)
         return cls(
             name=type(estimator).__name__,
             kernel=kernel,
             tol=real("tol", estimator.tol, above=0),
-            cache_bytes=real("cache_size", estimator.cache_size, above=0) * 1e6,
+            cache_bytes=min(real("cache_size", estimator.cache_size, above=0), MOST_BYTES / 1e6) * 1e6,
             max_iter=integer("max_iter", estimator.max_iter, at_least=-1),
             max_time=None if limit is None else real("max_time", limit, above=0, infinite=True),
             bias=cast(Bias, choice("bias", getattr(estimator, "bias", "exact"), BIASES)),
-            augment=real("augment", getattr(estimator, "augment", 1.0), above=0),
+            augment=cost("augment", getattr(estimator, "augment", 1.0), infinite=False),
             solver=_solver_of(estimator),
             n_jobs=jobs,
-            verbose=bool(estimator.verbose),
+            verbose=flag("verbose", estimator.verbose),
             adapts=adapts,
         )
 
@@ -109,7 +113,8 @@ def _solver_of(estimator: Any) -> Solver:
     if isinstance(wanted, str):
         choice("solver", wanted, ["auto", *SOLVERS])
     solver = copy(make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted))
-    if isinstance(solver, Decomposition) and not estimator.shrinking:
+    shrinks = flag("shrinking", estimator.shrinking)
+    if isinstance(solver, Decomposition) and not shrinks:
         solver.lean = False
     if estimator.random_state is not None and hasattr(solver, "seed"):
         solver.seed = int(np.random.default_rng(_seed(estimator.random_state)).integers(2**31))
@@ -118,7 +123,11 @@ def _solver_of(estimator: Any) -> Solver:
 
 def _seed(random_state: Any) -> Any:
     """What NumPy's generator takes: an old RandomState hands out a number."""
-    return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**31)
+    if isinstance(random_state, np.random.Generator | np.random.SeedSequence | np.random.BitGenerator):
+        return random_state
+    return integer("random_state", random_state)
 
 
 @dataclass(frozen=True)

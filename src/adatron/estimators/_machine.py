@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, choice, finite_vector, sound
+from adatron._check import Array, choice, cost, finite_vector, sound
 from adatron._rows import is_sparse
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
 from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
@@ -23,6 +23,7 @@ from adatron.model import Model
 from adatron.precision import Arithmetic
 from adatron.solution import Solution, Status
 
+HEAVIEST = 1e50  # weight of a row or class: its products with C and kernel values have to stay finite
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
 NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
@@ -53,6 +54,8 @@ def _weights(sample_weight: Any, rows: int) -> Array:
             f"sample_weight runs from {span}: pass weights of at least 0, and not only 0 "
             "(sample weights must contain at least one non-zero number)."
         )
+    if weight.max() > HEAVIEST:
+        raise ValueError(f"sample_weight goes up to {weight.max():g}: pass weights of at most {HEAVIEST:g}.")
     return weight
 
 
@@ -141,7 +144,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             self.gamma_ = width_of(settings.kernel)
             self.sigma_ = sigma_of(settings.kernel, self.gamma_)
         if isinstance(maker.__dict__.get("C"), Real):
-            self.C_ = float(maker.C)
+            self.C_ = cost("C", maker.C)
         return maker, settings, starts
 
     def _solve(

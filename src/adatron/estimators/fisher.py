@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, finite_vector, integer, real, sound
+from adatron._check import Array, finite_vector, integer, real, shown, sound
 from adatron._rows import matrix
 from adatron.estimators._machine import Rows, _weights
 from adatron.kernels import Kernel, Precomputed, resolve_kernel
@@ -279,7 +279,7 @@ def _priors(priors: Any, totals: Array) -> Array:
     given = finite_vector("priors", priors)
     if len(given) != len(totals) or (given <= 0).any() or abs(given.sum() - 1) > 1e-6:
         raise ValueError(
-            f"priors={given.tolist()} is out of range: pass {len(totals)} positive numbers that add up to 1, one for "
-            "each class."
+            f"priors={shown(given.tolist())} is out of range: pass {len(totals)} positive numbers that add up to 1, "
+            "one for each class."
         )
     return np.asarray(given / given.sum())

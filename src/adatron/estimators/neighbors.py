@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adatron._check import Array, choice, integer, sound
+from adatron._check import Array, choice, integer, shown, sound
 from adatron._rows import distances, is_sparse, matrix, squared_norms
 from adatron.estimators._machine import forget
 from adatron.estimators.fisher import KernelMethod
@@ -168,7 +168,7 @@ class KernelNeighborsClassifier(ClassifierMixin, KernelMethod):  # type: ignore[
             raise TypeError(f"prototypes={given.__name__} is a class: pass an object, {given.__name__}().")
         if not hasattr(given, "fit") and not (isinstance(given, str) and given in PROTOTYPES):
             error = ValueError if isinstance(given, str) else TypeError
-            raise error(f"prototypes={given!r} is unknown: pass 'all', 'random' or a support vector machine.")
+            raise error(f"prototypes={shown(given)} is unknown: pass 'all', 'random' or a support vector machine.")
 
     def _chosen(self, X: Any, y: NDArray[Any]) -> Index:
         """The numbers of the rows that serve as prototypes."""
@@ -221,7 +221,12 @@ class Neighborhood:
             return cls(kernel, chosen, kernel.diag(X)[chosen], None)
         points = matrix("X", X[chosen])
         if not isinstance(kernel, BY_DISTANCE):
-            return cls(kernel, points, kernel.diag(points), None)
+            diagonal = kernel.diag(points)
+            if not np.isfinite(diagonal).all():
+                raise ValueError(
+                    f"kernel={kernel!r} gives NaN or infinity on this X: scale the features, or choose another kernel."
+                )
+            return cls(kernel, points, diagonal, None)
         if isinstance(kernel, Laplacian) or is_sparse(points) or points.shape[1] <= FEW_FEATURES:
             return cls(kernel, points, np.empty(0), None)
         center = points.mean(axis=0)

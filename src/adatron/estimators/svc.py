@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adatron import problems
-from adatron._check import Array, choice, real
+from adatron._check import Array, choice, cost, real
 from adatron.certificates import bias
 from adatron.estimators._classifier import KernelClassifier
 from adatron.estimators._fit import Job, Settings
@@ -137,7 +137,7 @@ class SVC(KernelClassifier):
 
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         constructor = LOSSES[choice("loss", self.loss, list(LOSSES))]
-        C = real("C", self.C, above=0, infinite=True)
+        C = cost("C", self.C)
         return constructor(signs, C, bias=settings.bias, weight=weight)
 
 

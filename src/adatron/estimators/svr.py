@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from adatron import problems
-from adatron._check import Array, real
+from adatron._check import Array, cost, real
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Job, Settings, Training
 from adatron.estimators._machine import Machine
@@ -158,7 +158,7 @@ class SVR(KernelRegressor):
         self.epsilon_ = real("epsilon", maker.epsilon, at_least=0)
 
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
-        C = real("C", self.C, above=0, infinite=True)
+        C = cost("C", self.C)
         return problems.epsilon_regression(
             targets, C, real("epsilon", self.epsilon, at_least=0), bias=settings.bias, weight=weight
         )
@@ -230,7 +230,7 @@ class NuSVR(KernelRegressor):
         self.criterion = criterion
 
     def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
-        return problems.nu_regression(targets, real("C", self.C, above=0), self.nu, weight=weight)
+        return problems.nu_regression(targets, cost("C", self.C, infinite=False), self.nu, weight=weight)
 
     @property
     def epsilon_(self) -> float:
