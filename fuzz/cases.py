@@ -483,6 +483,7 @@ class _Maker:
                     X.indptr[at] = self.pick(-5, 10**6, 2**31 - 1)
             case "asymmetric":
                 X, options = X @ random.normal(size=(3, 20)), {"kernel": "precomputed"}
+                test = X[:3]
             case "features":
                 test = self.pick(X[:, :2], X[0], np.full((2, 3), np.nan))
             case _:
