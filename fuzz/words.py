@@ -24,6 +24,7 @@ REFUSALS = {
     r"one class|in every row of positive weight": "one class",
     r"folds cannot be made|leaves no row to learn": "folds",
     r"asks for a hard margin": "no hard margin",
+    r"criterion='[\w-]+' (is for|needs)": "criterion",
 }
 
 
