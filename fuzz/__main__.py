@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import sys
 import time
@@ -17,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .pool import campaign
+from .pool import ONE_THREAD, campaign
 
 APART = 1_000_000  # between the numbers of two seeds' first cases
 SHOWN = 3  # findings of a kind
@@ -39,6 +40,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
 
 def one(number: int) -> int:
     """A case again, and all about it."""
+    os.environ.update(ONE_THREAD)  # as in a campaign, before NumPy is loaded
     from .worker import run
 
     result = run(number)

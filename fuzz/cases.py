@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +14,13 @@ from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from adatron.kernels import Constant, Exponential, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
 from . import exact
+from .base import SMALL, Case, dense, pick
+from .mistakes import mistaken
 
 TEST_ROWS = 40
-SMALL = 300  # rows up to which no fit may take longer than 2 s
 LARGE = (1001, 1800)
 CLASSIFIERS = (SVC, NuSVC)
 SLOW = ("adatron", "svmseq", "sor", "smo", "simplified-smo", "nearest-point", "chunking", "qp")
-
-
-@dataclass
-class Case:
-    """One fit, and what to try on it."""
-
-    number: int
-    task: str  # "fit", "cross_validate", "kernel_path" or "invalid"
-    estimator: Any
-    X: Any
-    y: Any
-    weight: Any
-    test: Any  # rows to predict
-    about: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)  # of the task
-    files: list[Any] = field(default_factory=list)
-
-    @property
-    def rows(self) -> int:
-        """Of the training data."""
-        return int(np.shape(self.X)[0]) if np.ndim(self.X) or sparse.issparse(self.X) else 0
-
-    @property
-    def limited(self) -> bool:
-        """Whether a parameter asks for an early end."""
-        return self.estimator.max_iter != -1 or self.estimator.max_time is not None
-
-    def __str__(self) -> str:
-        data = ", ".join(f"{name} {value}" for name, value in self.about.items())
-        options = "".join(f", {name}={value}" for name, value in self.options.items())
-        return f"{self.task} {self.estimator!r}{options} on {data}"
 
 
 class Function:
@@ -76,36 +45,11 @@ class Function:
         return f"{self.__name__}({self.formula!r})"
 
 
-def dense(X: Any) -> Any:
-    """A float64 array of what may be sparse."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
-def compact(X: Any, columns: Any) -> Any:
-    """A float64 array of some columns; None stands for all."""
-    return dense(X if columns is None else sparse.csr_array(X)[:, columns])
-
-
-def used(*matrices: Any) -> Any:
-    """The columns with entries, of wide sparse matrices; of others None."""
-    if not all(sparse.issparse(X) for X in matrices) or matrices[0].shape[1] <= 1000:
-        return None
-    return np.unique(np.concatenate([sparse.csr_array(X).indices for X in matrices]))
-
-
 def case(number: int) -> Case:
     """The case of this number."""
     random = np.random.default_rng(number)
-    task = _pick(random, fit=90, invalid=4, cross_validate=2, kernel_path=1.5, adapt=2.5)
-    make = _Maker(random, number, task)
-    return make.invalid() if task == "invalid" else make.valid()
-
-
-def _pick(random: Any, *values: Any, **weighted: float) -> Any:
-    if weighted:
-        share = np.array(list(weighted.values())) / sum(weighted.values())
-        return list(weighted)[random.choice(len(share), p=share)]
-    return values[random.integers(len(values))]
+    task = pick(random, fit=90, invalid=4, cross_validate=2, kernel_path=1.5, adapt=2.5)
+    return mistaken(random, number) if task == "invalid" else _Maker(random, number, task).valid()
 
 
 class _Maker:
@@ -120,7 +64,7 @@ class _Maker:
         return bool(self.random.random() < share)
 
     def pick(self, *values: Any, **weighted: float) -> Any:
-        return _pick(self.random, *values, **weighted)
+        return pick(self.random, *values, **weighted)
 
     # ------------------------------------------------------------ a valid problem
 
@@ -448,65 +392,3 @@ class _Maker:
         columns = np.sort(np.random.default_rng(X.shape[1]).choice(features, X.shape[1], replace=False))
         rows, at = np.indices(X.shape)
         return sparse.csr_array((X.ravel(), (rows.ravel(), columns[at.ravel()])), shape=(len(X), features))
-
-    # ------------------------------------------------------------ what has to be refused
-
-    def invalid(self) -> Case:
-        """A mistake of a user: the answer is a sentence."""
-        random = self.random
-        X, y = random.normal(size=(20, 3)), np.arange(20) % 2
-        weight: Any = None
-        test: Any = X[:3]
-        options: dict[str, Any] = {}
-        kind = self.pick(SVC, SVC, SVR, NuSVC, OneClassSVM)
-        mistake = self.pick(
-            "NaN in X", "a vector", "no rows", "lengths", "weights", "corrupt indices", "corrupt indptr", "asymmetric",
-            "features", "option", "option",
-        )  # fmt: skip
-        match mistake:
-            case "NaN in X":
-                X[3, 1] = self.pick(np.nan, np.inf)
-            case "a vector":
-                X = X[:, 0]
-            case "no rows":
-                X, y = X[:0], y[:0]
-            case "lengths":
-                kind, y = SVC, y[:-1]
-            case "weights":
-                weight = self.pick(np.ones(19), -np.ones(20), np.zeros(20), np.full(20, np.nan), np.full(20, np.inf))
-            case "corrupt indices" | "corrupt indptr":
-                X = sparse.csr_array(X)
-                at = int(random.integers(3, 15))
-                if mistake == "corrupt indices":
-                    X.indices[at] = self.pick(-5, 10**6, 2**31 - 1)
-                else:
-                    X.indptr[at] = self.pick(-5, 10**6, 2**31 - 1)
-            case "asymmetric":
-                X, options = X @ random.normal(size=(3, 20)), {"kernel": "precomputed"}
-            case "features":
-                test = self.pick(X[:, :2], X[0], np.full((2, 3), np.nan))
-            case _:
-                kind = SVC
-                name = self.pick(
-                    "C", "tol", "cache_size", "augment", "gamma", "degree", "max_iter", "max_time", "kernel"
-                )
-                wrong = {
-                    "C": (-1.0, 0.0, "1", np.nan, None),
-                    "tol": (0.0, -1e-3, np.nan, "a"),
-                    "cache_size": (0, -1, 1e300, np.nan, np.inf),
-                    "augment": (0.0, -1.0, 1e200, np.nan),
-                    "gamma": (-1.0, "wide", np.nan, np.inf),
-                    "degree": (-1, 2.5, "3"),
-                    "max_iter": (-5, 1.5),
-                    "max_time": (0, -1.0, "1"),
-                    "kernel": ("gauss", 3, Gaussian),
-                }[name]
-                options = {name: self.pick(*wrong)}
-                if name == "degree":
-                    options["kernel"] = "poly"
-                if name == "augment":
-                    options["bias"] = "augmented"
-        about = {"rows": np.shape(X)[0], "mistake": mistake}
-        if mistake == "weights":
-            about["weights"] = f"{len(weight)} of {weight[0]}"
-        return Case(self.number, "invalid", kind(**options), X, y, weight, test, about)

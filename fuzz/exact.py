@@ -17,6 +17,7 @@ from adatron import kernels
 
 Array = NDArray[Any]
 EXTENDED = np.longdouble
+EPS = float(np.finfo(np.float64).eps)
 
 
 def epsilon(dtype: Any) -> float:

@@ -19,7 +19,7 @@ COMMAND = (sys.executable, "-m", "fuzz.worker")
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
 LIFE = 400  # cases, after which a worker is replaced
 GRACE = 10.0  # seconds that cases have to end when time is up
-STANDSTILL = 4.0  # times its limit, in seconds on the clock, after which a worker that uses no CPU is taken for dead
+STANDSTILL = 60.0  # seconds on the clock without a twentieth of one of CPU, after which a worker is taken for dead
 
 
 class Worker:
@@ -65,7 +65,8 @@ class Worker:
             return _failed(number, phase, kind, f"{phase['phase']} ended by {name}: {self._last_words()}")
 
     def _message(self, limit: float) -> dict[str, Any]:
-        began, cpu = time.monotonic(), self._cpu()
+        began = self._cpu()
+        moved, moved_at = began, time.monotonic()
         while b"\n" not in self.buffer:
             if self.selector.select(timeout=0.25):
                 assert self.process.stdout is not None
@@ -73,10 +74,13 @@ class Worker:
                 if not more:
                     raise EOFError
                 self.buffer += more
-            if (used := self._cpu() - cpu) > limit:
-                raise TimeoutError(f"{used:.0f} s of CPU")
-            if (waited := time.monotonic() - began) > STANDSTILL * limit + 20:
-                raise TimeoutError(f"{waited:.0f} s on the clock, {used:.0f} s of CPU")
+            cpu, now = self._cpu(), time.monotonic()
+            if cpu - began > limit:
+                raise TimeoutError(f"{cpu - began:.0f} s of CPU")
+            if cpu - moved > 0.05:
+                moved, moved_at = cpu, now
+            if now - moved_at > STANDSTILL:
+                raise TimeoutError(f"nothing done for {now - moved_at:.0f} s, after {cpu - began:.1f} s of CPU")
         line, _, self.buffer = self.buffer.partition(b"\n")
         found: dict[str, Any] = json.loads(line)
         return found

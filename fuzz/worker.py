@@ -10,12 +10,14 @@ import resource
 import sys
 import time
 import warnings
+from contextlib import suppress
 from hashlib import sha1
 from typing import Any
 
 import numpy as np
 
-from .cases import SMALL, case
+from .base import SMALL
+from .cases import case
 from .judge import Judge
 
 MEMORY = 4 << 30  # bytes of address space
@@ -231,7 +233,8 @@ def main() -> None:
     faulthandler.enable()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    with suppress(ValueError, OSError):  # not every system limits it
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def tell(message: dict[str, Any]) -> None:
         out.write(json.dumps(message) + "\n")

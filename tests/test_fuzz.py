@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from fuzz import exact
 from fuzz.__main__ import Summary, main
-from fuzz.cases import Case, case
+from fuzz.base import Case
+from fuzz.cases import case
 from fuzz.judge import Judge
 from fuzz.pool import campaign
 from fuzz.worker import run
