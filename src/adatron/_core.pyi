@@ -160,13 +160,8 @@ def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
     The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.
     """
 
-@overload
-def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], /) -> None:
-    """b becomes the x with L Lᵀ x = b."""
-
-@overload
-def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> None:
-    """The same for every row of b."""
+def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None:
+    """b, or every row of it, becomes the x with L Lᵀ x = b."""
 
 class Climbed(enum.Enum):
     done = 0

@@ -20,7 +20,7 @@ from adatron.polish import polish
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
-from adatron.solvers._run import meet_sums
+from adatron.solvers._run import meet_sums, unsolved
 from adatron.threads import effective_threads, one_blas_thread
 from adatron.trace import Trace, Watch
 
@@ -168,6 +168,18 @@ class Training:
         with one_blas_thread():
             return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
 
+    def _left(self, job: Job, watch: Watch) -> Solution | None:
+        """What becomes of a problem whose turn comes too late: it hands back its start."""
+        if watch.cancelled.is_set():
+            status = Status.INTERRUPTED
+        elif watch.max_time is not None and watch.seconds > watch.max_time:
+            status = Status.MAX_TIME
+        else:
+            return None
+        solution = unsolved(job.problem, _start(job), status)
+        solution.trace = Trace()
+        return solution
+
     def _share(self, largest: int, threads: int) -> None:
         """The whole matrix, once: one against one, every value serves many problems."""
         everything = self.gram(None, threads, self.dtype(largest))
@@ -181,11 +193,14 @@ class Training:
         solutions: list[Solution] = []
         shared: Gram | None = None
         for job in jobs:
+            if (left := self._left(job, watch)) is not None:
+                solutions.append(left)
+                continue
             if job.rows is None:  # rows that one problem has computed serve the next
                 gram = shared = shared or self.gram(None, threads)
             else:
                 gram = self.gram(job.rows, threads)
-            share = _share(watch, len(jobs) - len(solutions))
+            share = _share(watch, len(jobs) - len(solutions), len(jobs))
             share.progress = _relay(share, watch)
             solutions.append(self._one(job, gram, share))
             if solutions[-1].status in (Status.INTERRUPTED, Status.STOPPED):
@@ -201,8 +216,10 @@ class Training:
 
             def run(job: Job) -> Solution:
                 nonlocal waiting
-                share = _share(watch, -(-waiting // threads))
+                share = _share(watch, -(-waiting // threads), -(-len(jobs) // threads))
                 waiting -= 1
+                if (left := self._left(job, watch)) is not None:
+                    return left
                 return self._one(job, self.gram(job.rows, 1), share)
 
             futures = [pool.submit(run, job) for job in jobs]
@@ -216,12 +233,11 @@ class Training:
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
         settings = self.settings
         watch.held_out = job.held_out
-        start = None if job.start is None else meet_sums(job.problem, job.start)
         solution = solve(
             job.problem,
             gram,
             settings.solver,
-            start=start,
+            start=None if job.start is None else _start(job),
             tol=settings.tol,
             max_iter=settings.max_iter,
             watch=watch,
@@ -231,10 +247,15 @@ class Training:
         return solution
 
 
-def _share(watch: Watch, waiting: int) -> Watch:
-    """A watch for the next of so many problems: a fair part of the time that is left."""
+def _start(job: Job) -> Array:
+    """A feasible point to start from."""
+    return job.problem.start() if job.start is None else meet_sums(job.problem, job.start)
+
+
+def _share(watch: Watch, waiting: int, rounds: int) -> Watch:
+    """A watch for the next of so many problems: a fair part of the time that is left, and of the grace after it."""
     left = None if watch.max_time is None else max(watch.max_time - watch.seconds, 1e-3) / max(waiting, 1)
-    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled)
+    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled, grace=watch.grace / rounds)
 
 
 def _relay(share: Watch, watch: Watch) -> Progress | None:
