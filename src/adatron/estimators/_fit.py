@@ -21,13 +21,14 @@ from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
 from adatron.solvers._run import meet_sums, unsolved
-from adatron.threads import effective_threads, one_blas_thread
+from adatron.threads import effective_threads
 from adatron.trace import Trace, Watch
 
 BIASES = ("exact", "augmented", "none")
 SMALL = 1000  # rows up to which float64 costs nothing worth sparing
 FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
+PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
 ADAPTABLE = ("gamma", "C", "epsilon")
@@ -141,10 +142,10 @@ class Training:
         """Of kernel values: small problems have float64, which costs nothing there, and are polished."""
         return np.dtype(np.float64 if rows <= SMALL or self.settings.tol < FLOAT64_TOL else np.float32)
 
-    def gram(self, rows: Index | None, threads: int, dtype: Any = None) -> Gram:
+    def gram(self, rows: Index | None, threads: int, dtype: Any = None, cache_bytes: float | None = None) -> Gram:
         """The matrix of these rows."""
         X, kernel = self.X, self.kernel
-        options: dict[str, Any] = {"cache_bytes": self.settings.cache_bytes, "threads": threads}
+        options: dict[str, Any] = {"cache_bytes": cache_bytes or self.settings.cache_bytes, "threads": threads}
         if self.whole is not None and rows is not None:
             return Gram(Precomputed(), self.whole[np.ix_(rows, rows)], dtype=self.dtype(len(rows)), **options)
         if rows is not None:
@@ -162,11 +163,10 @@ class Training:
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
         if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
             try:
-                self._share(largest, threads)
+                self._share(largest, threads, 1 if alone else threads)
             except KeyboardInterrupt:
                 watch.cancelled.set()
-        with one_blas_thread():
-            return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
+        return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
 
     def _left(self, job: Job, watch: Watch) -> Solution | None:
         """What becomes of a problem whose turn comes too late: it hands back its start."""
@@ -180,10 +180,17 @@ class Training:
         solution.trace = Trace()
         return solution
 
-    def _share(self, largest: int, threads: int) -> None:
-        """The whole matrix, once: one against one, every value serves many problems."""
-        everything = self.gram(None, threads, self.dtype(largest))
-        self.whole = everything.rows(np.arange(self.X.shape[0]))
+    def _share(self, largest: int, threads: int, at_once: int) -> None:
+        """The whole matrix, once: one against one, every value serves many problems.
+
+        Only where it fits into the cache, with what is copied from it for the problems solved at a time.
+        """
+        m, dtype = self.X.shape[0], self.dtype(largest)
+        left = self.settings.cache_bytes - dtype.itemsize * (m * m + at_once * largest**2)
+        passing = dtype.itemsize * m * min(m, PASSING)
+        if left >= passing:
+            everything = self.gram(None, threads, dtype, passing)
+            self.whole = everything.rows(np.arange(m))
 
     def intercept(self, coef: Array, bias: float) -> float:
         """The bias, with what a bias in the kernel amounts to."""
@@ -220,7 +227,8 @@ class Training:
                 waiting -= 1
                 if (left := self._left(job, watch)) is not None:
                     return left
-                return self._one(job, self.gram(job.rows, 1), share)
+                gram = self.gram(job.rows, 1, cache_bytes=self.settings.cache_bytes / threads)
+                return self._one(job, gram, share)
 
             futures = [pool.submit(run, job) for job in jobs]
             try:
