@@ -200,6 +200,32 @@ void bind_functions(nb::module_& m) {
         "out += weight @ kernel(rows[index], columns), in float64.");
 }
 
+// Cholesky's factor with the core's own loops: unlike LAPACK's it starts no threads, so no process-wide setting of BLAS
+// has to be changed for it. Arrays are worked on in place and therefore never converted.
+void bind_cholesky(nb::module_& m) {
+    m.def(
+        "cholesky",
+        [](MutableMatrix<double> a) {
+            if (a.shape(0) != a.shape(1)) throw std::invalid_argument("a is not square: pass an n x n matrix.");
+            return loops<double>().factor(a.data(), Index(a.shape(0)), 0, Index(a.shape(0)));
+        },
+        nb::arg().noconvert(), Released(),
+        "The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.");
+    m.def(
+        "cholesky_solve",
+        [](MutableMatrix<double> l, nb::ndarray<double, nb::numpy, nb::c_contig, nb::device::cpu> b) {
+            const std::size_t n = l.shape(0), ndim = b.ndim();
+            if (l.shape(1) != n) throw std::invalid_argument("l is not square: pass what cholesky left.");
+            if (ndim < 1 || ndim > 2 || b.shape(ndim - 1) != n)
+                throw std::invalid_argument("b does not fit l: pass a vector, or rows, as long as those of l.");
+            const std::size_t count = ndim == 2 ? b.shape(0) : 1;
+            for (std::size_t k = 0; k < count; ++k)
+                loops<double>().solve_factored(l.data(), Index(n), b.data() + k * n);
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(),
+        "b, or every row of it, becomes the x with L Lᵀ x = b.");
+}
+
 template <class T>
 void bind_gram(nb::module_& m, const char* name) {
     auto gram = nb::class_<Gram<T>>(m, name, "Kernel rows over the active columns, cached.");
@@ -560,6 +586,7 @@ NB_MODULE(_core, m) {
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
     bind_functions<double>(m);
+    bind_cholesky(m);
     nb::enum_<Climbed>(m, "Climbed")
         .value("done", Climbed::done)
         .value("on_the_way", Climbed::on_the_way)

@@ -157,6 +157,14 @@ def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDAr
 def add_product(kernel: Sequence[Term], *, rows: Points64, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points64, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
     """out += weight @ kernel(rows[index], columns), in float64."""
 
+def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> bool:
+    """
+    The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.
+    """
+
+def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None:
+    """b, or every row of it, becomes the x with L Lᵀ x = b."""
+
 class Climbed(enum.Enum):
     done = 0
 

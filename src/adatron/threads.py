@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, cast
 
-from joblib import effective_n_jobs
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 
@@ -23,5 +22,8 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 def effective_threads(n_jobs: int | None = None) -> int:
-    """`n_jobs` as scikit-learn reads it; None: as many as OpenMP and threadpoolctl allow at this moment."""
-    return int(_openmp_effective_n_threads() if n_jobs is None else effective_n_jobs(n_jobs))
+    """`n_jobs` as scikit-learn's own threads read it; None: as many as OpenMP and threadpoolctl allow at this moment.
+
+    Threads are no joblib workers: joblib's `effective_n_jobs` would warn in every process that multiprocessing started.
+    """
+    return int(_openmp_effective_n_threads(n_jobs))

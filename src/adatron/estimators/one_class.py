@@ -103,7 +103,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         margin = Margin(problem, settings.tol, raises_nu=False)
         solution = self._solve(settings, training, rows, [Job(problem, margin=margin)], attributes)[0]
         arithmetic = training.arithmetic([solution])
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]), arithmetic)["_model"]
+        self._model = attributes([solution.coef], np.array([solution.model_bias]), arithmetic)["_model"]
         if margin.flat:  # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
             self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))

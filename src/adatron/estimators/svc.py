@@ -270,9 +270,9 @@ class NuSVC(KernelClassifier):
         return rho if rho > 0 else 1.0
 
     def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
-        at, problem = solution.certificate, job.problem
+        problem = job.problem
         if self._is_hopeless(problem) or (job.margin is not None and job.margin.flat):
             # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
             return np.zeros(problem.rows), float(np.sign(problem.upper.sum() + problem.lower.sum()))
-        rho = at.rho if at.rho > 0 else 1.0
-        return solution.coef / rho, at.bias / rho
+        rho = solution.model_rho if solution.model_rho > 0 else 1.0
+        return solution.coef / rho, solution.model_bias / rho

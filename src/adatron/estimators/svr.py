@@ -46,7 +46,7 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
 
         solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
         arithmetic = training.arithmetic([solution])
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]), arithmetic)["_model"]
+        self._model = attributes([solution.coef], np.array([solution.model_bias]), arithmetic)["_model"]
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
@@ -235,4 +235,4 @@ class NuSVR(KernelRegressor):
     @property
     def epsilon_(self) -> float:
         """The half width of the tube."""
-        return -float(self.solutions_[0].certificate.rho)
+        return -float(self.solutions_[0].model_rho)
