@@ -10,7 +10,9 @@ import argparse
 import json
 import os
 import secrets
+import signal
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from itertools import count, islice
@@ -101,6 +103,8 @@ def _listed(counts: Counter[str]) -> str:
 def main(words: list[str] | None = None) -> int:
     """Run a campaign; 1 if anything was found."""
     options = arguments(words)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on which workers are ended too
     if options.case is not None:
         return one(options.case)
     seed = secrets.randbelow(1000) if options.seed is None else options.seed
