@@ -103,10 +103,10 @@ def _listed(counts: Counter[str]) -> str:
 def main(words: list[str] | None = None) -> int:
     """Run a campaign; 1 if anything was found."""
     options = arguments(words)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on which workers are ended too
     if options.case is not None:
         return one(options.case)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on which workers are ended too
     seed = secrets.randbelow(1000) if options.seed is None else options.seed
     seconds = options.seconds or (None if options.cases else 120.0)
     print(f"seed {seed}: cases from {seed * APART} on, {options.jobs} workers", flush=True)
