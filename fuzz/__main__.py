@@ -10,7 +10,9 @@ import argparse
 import json
 import os
 import secrets
+import signal
 import sys
+import threading
 import time
 from collections import Counter, defaultdict
 from itertools import count, islice
@@ -103,6 +105,8 @@ def main(words: list[str] | None = None) -> int:
     options = arguments(words)
     if options.case is not None:
         return one(options.case)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on which workers are ended too
     seed = secrets.randbelow(1000) if options.seed is None else options.seed
     seconds = options.seconds or (None if options.cases else 120.0)
     print(f"seed {seed}: cases from {seed * APART} on, {options.jobs} workers", flush=True)
