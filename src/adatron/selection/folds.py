@@ -5,7 +5,7 @@ A fit on every fold, width and C: the same scores as by fitting them one by one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -93,6 +93,30 @@ def cross_validate(
     absence changes nothing. ``scoring`` is None for accuracy or R², or what scikit-learn takes. Ctrl-C ends it within a
     moment.
     """
+    return _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=False)[0]
+
+
+def weighted_validation(
+    estimator: Any, X: Any, y: Any, *, gamma: Any, C: Any, cv: Any, scoring: Any, sample_weight: Array, n_jobs: Any
+) -> tuple[CrossValidation, Array]:
+    """The same with scores in which rows count by their weights, and the weight of every fold's test rows."""
+    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=True)
+    return found, np.array([sample_weight[test].sum() for _, test in splits])
+
+
+def _cross_validated(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    gamma: Any,
+    C: Any,
+    cv: Any,
+    scoring: Any,
+    sample_weight: Any,
+    n_jobs: int | None,
+    *,
+    weigh_scores: bool,
+) -> tuple[CrossValidation, Sequence[tuple[Index, Index]]]:
     began = perf_counter()
     if not hasattr(estimator, "_pieces"):
         name = type(estimator).__name__
@@ -117,11 +141,11 @@ def cross_validate(
     if Cs is not None and not hasattr(estimator, "C"):
         raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
     integer_or_none(n_jobs)
-    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
+    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), weigh_scores)
     scores, violation = work.run() if work.shared else work.one_by_one()
     names = widths if widths is not None else np.array([np.nan if work.own_width is None else work.own_width])
     on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
-    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid)
+    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid), splits
 
 
 def integer_or_none(n_jobs: int | None) -> None:

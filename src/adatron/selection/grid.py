@@ -80,12 +80,14 @@ class Grid:
         Cs: Array | None,
         scoring: Any,
         threads: int,
+        weigh_scores: bool = False,
     ) -> None:
         self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
         self.widths, self.threads = widths, threads
         self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
         self.given_C = Cs is not None
         self.scoring = scoring
+        self.weigh_scores = weigh_scores and rows.weight is not None
         m = rows.X.shape[0]
         self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
         own = settings.kernel
@@ -248,13 +250,20 @@ class Grid:
 
     def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
         truth = data.y[test]
+        weight = data.weight[test] if self.weigh_scores else None  # type: ignore[index]
         if self.scoring is None:
             predicted = learner.predict(values)
-            return float(np.mean(predicted == truth) if is_classifier(self.estimator) else r2_score(truth, predicted))
+            if is_classifier(self.estimator):
+                return float(np.average(predicted == truth, weights=weight))
+            return float(r2_score(truth, predicted, sample_weight=weight))
         named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
         known = named(self.estimator, learner, values)
         X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
-        return float(check_scoring(known, scoring=self.scoring)(known, X, truth))
+        return self._scored(known, X, truth, weight)
+
+    def _scored(self, machine: Any, X: Any, truth: Any, weight: Array | None) -> float:
+        scorer = check_scoring(machine, scoring=self.scoring)
+        return float(scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight))
 
     # ------------------------------------------------------------ the plain way
 
@@ -275,8 +284,8 @@ class Grid:
                     if self.given_C:
                         machine.set_params(C=float(C))
                     machine.fit(X, rows.y[train], sample_weight=weight)
-                    scorer = check_scoring(machine, scoring=self.scoring)
-                    scores[g, c, k] = scorer(machine, X_test, rows.y[test])
+                    held = rows.weight[test] if self.weigh_scores else None
+                    scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
                     violation[g, c, k] = machine.kkt_violation_
         return scores, violation
 
