@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "coordinate.hpp"
 #include "decomposition.hpp"
@@ -91,6 +92,32 @@ void bind_functions(nb::module_& m) {
         },
         "kernel"_a, nb::kw_only(), "rows"_a, "index"_a, "weight"_a, "columns"_a, "out"_a, "threads"_a, Released(),
         "out += weight @ kernel(rows[index], columns), in float64.");
+}
+
+// Cholesky's factor with the core's own loops: unlike LAPACK's it starts no threads, so no process-wide setting of BLAS
+// has to be changed for it. Arrays are worked on in place and therefore never converted.
+void bind_cholesky(nb::module_& m) {
+    m.def(
+        "cholesky",
+        [](MutableMatrix<double> a) {
+            if (a.shape(0) != a.shape(1)) throw std::invalid_argument("a is not square: pass an n x n matrix.");
+            return loops<double>().factor(a.data(), Index(a.shape(0)));
+        },
+        nb::arg().noconvert(), Released(),
+        "The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.");
+    const auto solve = [](const MutableMatrix<double>& l, double* b, std::size_t count, std::size_t length) {
+        if (l.shape(0) != l.shape(1)) throw std::invalid_argument("l is not square: pass what cholesky left.");
+        if (length != l.shape(0)) throw std::invalid_argument("b does not fit l: pass rows as long as those of l.");
+        for (std::size_t k = 0; k < count; ++k) loops<double>().solve_factored(l.data(), Index(length), b + k * length);
+    };
+    m.def(
+        "cholesky_solve",
+        [solve](MutableMatrix<double> l, MutableVector<double> b) { solve(l, b.data(), 1, b.shape(0)); },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "b becomes the x with L Lᵀ x = b.");
+    m.def(
+        "cholesky_solve",
+        [solve](MutableMatrix<double> l, MutableMatrix<double> b) { solve(l, b.data(), b.shape(0), b.shape(1)); },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "The same for every row of b.");
 }
 
 template <class T>
@@ -380,6 +407,7 @@ NB_MODULE(_core, m) {
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
     bind_functions<double>(m);
+    bind_cholesky(m);
     nb::enum_<Climbed>(m, "Climbed")
         .value("done", Climbed::done)
         .value("on_the_way", Climbed::on_the_way)
