@@ -58,6 +58,8 @@ Starts = list[tuple[Index | None, Array]] | None
 
 EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
+FEWEST = 64  # rows of either, where `cache_size` has no room for more
+STAGE_BYTES = 48  # for each pair of rows: distances, the matrix, its parts, those of a cross-validation
 RARE = 48  # rows of the rarest class that the map should have
 COARSE = 4  # values of σ and of c on the map; alone, one more
 SIGMAS = (0.35, 4.2)  # times the median distance
@@ -152,6 +154,7 @@ class _Search:
         return late
 
     def stage(self, most: int) -> _Stage:
+        most = min(most, max(FEWEST, int(np.sqrt(self.settings.cache_bytes / STAGE_BYTES))))
         return _Stage(self, *self.data.draw(most, self.data.y if self.classifies else None))
 
     def best(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[float, float]:
