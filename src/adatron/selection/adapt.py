@@ -44,7 +44,7 @@ from adatron.estimators._fit import Settings
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, gamma_of, has_width, sigma_of, width_of
 from adatron.problems import Problem, squared_hinge
-from adatron.selection.bounds import span, xi_alpha
+from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import weighted_validation
 from adatron.selection.learner import Ordered
@@ -276,7 +276,7 @@ class _Stage:
                 for each, chain, weight in zip(reached, chains, weights, strict=True)
             ]
             value = float(np.average(values, weights=sizes)) if np.isfinite(values).all() else np.inf
-            norm2 = float(np.mean([each.coef @ each.product + each.problem.ridge @ each.beta**2 for each in reached]))
+            norm2 = float(np.mean([_norm2(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]))
             by_bound = self.search.criterion == "bound"
             point = replace(
                 here,
@@ -284,7 +284,7 @@ class _Stage:
                 value=value,
                 bound=value if by_bound else np.nan,
                 radius=_radius(reached[0], self.matrix, weights[0]) if by_bound else np.nan,
-                margin=float(1 / np.sqrt(norm2)) if norm2 > 0 else np.inf,
+                margin=float(1 / np.sqrt(norm2)),
                 support=sum(int(np.count_nonzero(each.coef)) for each in reached),
                 iterations=sum(each.steps for each in reached),
                 seconds=perf_counter() - began,
@@ -316,6 +316,8 @@ class _Stage:
             return xi_alpha(
                 problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0, weight=weight
             )
+        if np.isnan(_norm2(reached, matrix)):
+            return np.inf
         return float(np.abs(reached.beta).sum() * _radius(reached, matrix, weight) ** 2 / weight.sum())
 
     def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
@@ -398,6 +400,12 @@ def _deviation(data: CanonicalRows) -> float:
     """Of the targets."""
     y, share = np.asarray(data.y, dtype=np.float64), data.weight / data.weight.sum()
     return float(np.sqrt((share * (y - (share * y).sum()) ** 2).sum()))
+
+
+def _norm2(reached: Reached, matrix: Matrix) -> float:
+    """‖w‖² with the ridge's part; NaN if it is not positive beyond rounding."""
+    norm2 = float((reached.coef * reached.product).sum() + (reached.problem.ridge * reached.beta**2).sum())
+    return norm2 if norm_is_known(norm2, reached.coef, matrix.diagonal, matrix.values.dtype) else np.nan
 
 
 def _radius(reached: Reached, matrix: Matrix, weight: Array) -> float:

@@ -47,10 +47,17 @@ FAT = 577  # the theorem's constant: the dimension of hyperplanes of margin γ i
 JITTER = 1e-10  # of the mean diagonal: makes the system of the free coefficients regular
 MORE_JITTER = 100.0  # times as much, as long as rounded or indefinite kernel values need it
 STEEPNESS = 5.0  # of the sigmoid that stands for the step from right to wrong
+ROUNDING = 8.0  # times the error expected of ‖w‖², if those of kernel values are independent
 NEGLIGIBLE = 1e-3  # of the largest box
 BLOCK = 1024  # kernel rows taken at a time
 
 Mask = NDArray[np.bool_]
+
+
+def norm_is_known(norm2: float, coef: Array, diagonal: Array, dtype: Any) -> bool:
+    """Whether ‖w‖² = cᵀKc is positive beyond what rounding of the kernel values makes of it."""
+    rounding = float(np.finfo(dtype).eps) * float(np.abs(diagonal).max(initial=0.0)) * float((coef * coef).sum())
+    return norm2 > ROUNDING * rounding
 
 
 def margin_bound(rows: int, margin: float, radius: float = 1.0) -> float:
