@@ -63,6 +63,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         arrangement = scheme(self.multiclass, len(classes), lambda: _class_distances(training, labels))
         held = self._held_out(training, arrangement, classes, labels, held_out)
+        maker = copy(maker)
+        maker._told = self.__dict__.get("_told", set())
         jobs = [
             maker._job(settings, part, labels, weight, error)
             for part, error in zip(arrangement.parts, held, strict=True)

@@ -217,13 +217,16 @@ class NuSVC(KernelClassifier):
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         largest = 2 * min(weight[signs > 0].sum(), weight[signs < 0].sum()) / weight.sum()
         nu = real("nu", self.nu, above=0)
-        if largest < nu <= 1:
+        told = self.__dict__.get("_told", set())  # shared by copies: one warning for each fit
+        if largest < nu <= 1 and not told:
+            told.add("nu")
             warnings.warn(
                 f"nu={nu:g} is more than the classes' weights allow: {largest:.6g}, twice the lighter one's share, is "
                 "used instead.",
                 UserWarning,
                 stacklevel=6,
             )
+        if largest < nu <= 1:
             nu = float(largest)
         return problems.nu_classification(signs, nu, weight=weight)
 

@@ -99,6 +99,7 @@ class _Search:
         self.unit = 1.0 if self.classifies else _deviation(self.data) or 1.0
         self.any_epsilon = "epsilon" in settings.adapts
         estimator = copy(estimator)
+        estimator._told = {"nu"}  # what there is to warn of, the fit with all rows tells
         if self.any_epsilon:
             estimator.epsilon = EPSILON * self.unit
         if self.classifies:

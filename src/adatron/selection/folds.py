@@ -122,7 +122,9 @@ def _cross_validated(
     if not hasattr(estimator, "_pieces"):
         name = type(estimator).__name__
         raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
+    told = estimator.__dict__.get("_told", set())  # one warning for all fits
     estimator = copy(estimator)  # validation leaves its marks
+    estimator._told = told
     _refuse_adapt(estimator, gamma, C)
     if isinstance(scoring, list | tuple | set | dict):
         raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")

@@ -306,6 +306,7 @@ class Grid:
         for g in range(self.shape()[0]):
             for k, (train, test) in enumerate(self.splits):
                 machine = clone(self.estimator).set_params(warm_start=True)
+                machine._told = self.estimator._told
                 if self.widths is not None:
                     kernel = of_width(self.settings.kernel, float(self.widths[g]))
                     machine.set_params(kernel=kernel, gamma="scale")
