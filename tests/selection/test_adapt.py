@@ -581,3 +581,22 @@ def test_an_interrupt_goes_on_its_way(monkeypatch):
 def test_a_slip_of_the_pen_is_told_what_was_meant(options, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         SVC(**options).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda rows, labels: NuSVC(gamma="adapt", nu=0.9).fit(rows, labels),
+        lambda rows, labels: NuSVC(nu=0.9).fit(rows, labels),
+        lambda rows, labels: cross_validate(NuSVC(nu=0.9), rows, labels, gamma=[0.1, 1.0]),
+        lambda rows, labels: cross_validate(NuSVC(nu=0.9, cache_size=0.01), rows, labels, gamma=[0.1, 1.0], cv=2),
+    ],
+    ids=["adapt", "fit", "cross_validate", "one by one"],
+)
+def test_one_warning_is_given_once(fit):
+    rows, labels = make_blobs([60, 25, 10], 3, cluster_std=1.5, random_state=0)
+    for _ in range(2):  # and again by the next fit
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            fit(rows, labels)
+        assert [str(warning.message)[:11] for warning in heard] == ["nu=0.9 is m"]

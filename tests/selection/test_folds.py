@@ -626,3 +626,9 @@ def test_scores_that_do_not_exist_are_told():
     """R² of one row is none; scikit-learn gives NaN, which no machine can be chosen by."""
     with pytest.raises(ValueError, match="scoring"):
         cross_validate(SVR(gamma=0.5), X[:20], TARGETS[:20], cv="loo")
+
+
+@pytest.mark.parametrize("scoring", [["accuracy"], ("accuracy", "f1"), {"a": "accuracy"}, []], ids=str)
+def test_several_scores_are_refused(scoring):
+    with pytest.raises(ValueError, match=r"^scoring=.* is no single score: pass one, such as 'accuracy', or None\.$"):
+        cross_validate(SVC(gamma=0.5), X, SIGNS, scoring=scoring)

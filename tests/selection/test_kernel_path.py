@@ -341,3 +341,18 @@ def test_the_path_ends_where_the_hard_margin_does():
     assert path["sigma"].tolist() == [1e-5, 1e-3, 0.1]
     assert path.notes == ["From sigma=1000 on there is no hard margin; the path ends before it.", AT_THE_END]
     assert path.chosen is path.points[0]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_norm_that_is_lost_in_rounding_gives_no_bound(loss):
+    """At a width where every kernel value is 1 nothing is left of w: such a point must not win."""
+    rows, labels = 1e-6 * X, Y
+    path = kernel_path(rows, labels, sigma=[1e-7, 1e-6, 1e-5, 1e6], C=10.0, loss=loss, **ALL)
+    if loss == "hinge":
+        assert np.isnan(path["bound"][-1])
+        assert np.isnan(path["margin"][-1])
+        assert path.notes[0] == "At sigma=1e+06 rounding hides the size of w: there is no bound."
+    assert np.isfinite(path["bound"][:3]).all()
+    assert path.chosen.sigma < 1
+    with pytest.raises(ValueError, match=r"^no sigma has a bound: "):
+        kernel_path(np.ones((len(Y), 2)), labels, C=1.0)

@@ -96,7 +96,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
         if isinstance(arrangement, Tree):
             self.tree_ = _named(arrangement.arrangement, classes)
-        self._tell(jobs)
+        if not getattr(self, "_quiet", False):
+            self._tell(jobs)
         self._conclude(settings, rows, solutions)
         return self
 
@@ -270,8 +271,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
                 if isinstance(training.kernel, Precomputed):
                     values = np.asarray(points[:, support], dtype=np.float64) @ coef[some]
                 else:
-                    dtype = training.dtype(training.X.shape[0])  # as the model predicts
-                    values = expansion(training.kernel, training.X[support], coef[some][None], points, dtype=dtype)[0]
+                    values = expansion(training.kernel, training.X[support], coef[some][None], points)[0]
                 guessed = np.where(values + training.intercept(coef, bias) > 0, 1.0, -1.0)
                 return float(np.mean(guessed != signs)) if len(signs) else float("nan")
 

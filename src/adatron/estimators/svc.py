@@ -230,17 +230,23 @@ class NuSVC(KernelClassifier):
         return bool(problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2)
 
     def _tell(self, jobs: Sequence[Job]) -> None:
-        told = [text for text in (self._too_large(jobs), self._too_small(jobs)) if text]
+        told = [text for text in (self._too_large([job.problem for job in jobs]), self._too_small(jobs)) if text]
         if told:
             warnings.warn(" ".join(told), UserWarning, stacklevel=4)
 
-    def _too_large(self, jobs: Sequence[Job]) -> str:
+    def _warn_of_nu(self, settings: Settings, y: Any, weight: Array) -> None:
+        """Warn where ν is too large for the classes: cross-validation does it once for all folds."""
+        pieces = self._pieces(settings, y, weight)[0]
+        if text := self._too_large([problem(None) for _, problem in pieces]):
+            warnings.warn(text, UserWarning, stacklevel=4)
+
+    def _too_large(self, parts: Sequence[Problem]) -> str:
         """What to say where the classes' weights do not allow ν."""
-        allowed = [job.problem.totals[0] * 2 / (job.problem.upper - job.problem.lower).sum() for job in jobs]
+        allowed = [part.totals[0] * 2 / (part.upper - part.lower).sum() for part in parts]
         short = [nu for nu in allowed if nu < self.nu * (1 - 1e-9)]
         if not short:
             return ""
-        where = "" if len(jobs) == 1 else f" in {len(short)} of {len(jobs)} binary classifiers"
+        where = "" if len(parts) == 1 else f" in {len(short)} of {len(parts)} binary classifiers"
         used = f"{max(short):.6g}" if max(short) - min(short) < 1e-9 else f"{min(short):.6g} to {max(short):.6g}"
         return (
             f"nu={self.nu:g} is more than the classes' weights allow{where}: {used}, twice the lighter one's share, is "

@@ -16,6 +16,10 @@ Embrechts & Szymanski, 2007, divide by the mean; in few dimensions that takes wi
 Regression counts C, tol, and ε while it looks, in standard deviations of the targets. `epsilon="adapt"` then takes
 3 s √(ln m / m) of Cherkassky & Ma (2004), with s² the mean squared error in cross-validation for the noise's variance.
 
+What the user has weighted is what counts: every mean over rows (the criterion, the variance, the median distance, the
+targets' deviation) weighs a row by its sample weight times its class's weight, and a row of weight 2 is the same as two
+equal rows, which are looked at as one (`sample.py`). To leave a row out is to leave out all of its weight.
+
 Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
 criteria are noisy, and a smooth valley is safer than a deep hole.
 
@@ -35,15 +39,17 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
 
 from adatron._check import Array
+from adatron.estimators._classifier import _class_weight
 from adatron.estimators._fit import Settings
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, gamma_of, has_width, sigma_of, width_of
 from adatron.problems import Problem, squared_hinge
-from adatron.selection.bounds import span, xi_alpha
+from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
-from adatron.selection.folds import cross_validate
+from adatron.selection.folds import weighted_validation
 from adatron.selection.learner import Ordered
 from adatron.selection.path import Path, Point
+from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import effective_threads, one_blas_thread
 
@@ -52,6 +58,8 @@ Starts = list[tuple[Index | None, Array]] | None
 
 EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
+FEWEST = 64  # rows of either, where `cache_size` has no room for more
+STAGE_BYTES = 48  # for each pair of rows: distances, the matrix, its parts, those of a cross-validation
 RARE = 48  # rows of the rarest class that the map should have
 COARSE = 4  # values of σ and of c on the map; alone, one more
 SIGMAS = (0.35, 4.2)  # times the median distance
@@ -61,6 +69,7 @@ FOLDS = 5
 CAUTION = 0.002  # deviations of a single row's error that e times the C has to gain
 ONE_CLASS_WIDTHS = 40
 EPSILON = 0.1  # deviations of the targets, while the width and C are looked for
+MEDIAN_OF = 65_536  # distances: all of `FEW` rows
 LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
@@ -85,47 +94,56 @@ class _Search:
     """One search: the map, then the closer look."""
 
     def __init__(self, estimator: Any, settings: Settings, rows: Any, criterion: str) -> None:
-        self.unit = 1.0 if is_classifier(estimator) else float(np.std(np.asarray(rows.y, dtype=np.float64))) or 1.0
+        self.classifies = is_classifier(estimator)
+        self.data = _canonical(estimator, settings, rows, exact=criterion in EXACT)
+        self.unit = 1.0 if self.classifies else _deviation(self.data) or 1.0
         self.any_epsilon = "epsilon" in settings.adapts
+        estimator = copy(estimator)
         if self.any_epsilon:
-            estimator = copy(estimator)
             estimator.epsilon = EPSILON * self.unit
+        if self.classifies:
+            estimator.class_weight = None  # it is in the rows' weights
+        if "gamma" not in settings.adapts and not settings.precomputed:
+            given = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+            settings = replace(settings, kernel=settings.kernel.resolve(*self.data.gathered(rows.X, given)))
         self.estimator, self.settings, self.rows, self.criterion = estimator, settings, rows, criterion
         self.path = Path(criterion)
         self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
-        self.random = np.random.default_rng(0)
         self.began = perf_counter()
         self.starts: Starts = None
 
     def run(self) -> Path:
         """The path, with its chosen point."""
         few = self.stage(self.few())
-        sigmas = few.median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 1) if self.any_gamma else None
-        if self.any_gamma and few.median == 0:
-            self.path.notes.append(ALIKE)
-            sigmas = np.ones(1)
+        sigmas = None
+        if self.any_gamma:
+            median = few.median()
+            sigmas = median * np.geomspace(*SIGMAS, COARSE if self.any_C else COARSE + 1)
+            if median == 0:
+                self.path.notes.append(ALIKE)
+                sigmas = np.ones(1)
         trades = np.geomspace(*TRADES, COARSE if self.any_gamma else COARSE + 1) if self.any_C else None
         stage, (sigma, trade) = few, self.best(few, sigmas, trades)
         if not self.out_of_time():
-            stage = few if len(few) == self.rows.X.shape[0] else self.stage(MORE)
+            stage = few if len(few) == len(self.data) else self.stage(MORE)
             self.best(stage, _around(sigma, sigmas), _around(trade, trades))
-        if len(stage) == self.rows.X.shape[0]:
+        if len(stage) == len(self.data):
             self.starts = stage.starts(self.path.chosen)
         if self.settings.tol > self.unit / 10:
             self.path.notes.append(
                 f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
             )
         if self.any_epsilon:
-            m = self.rows.X.shape[0]
+            m = max(2.0, float(self.data.weight.sum()) / self.data.scale)
             self.path.epsilon = float(3 * np.sqrt(self.path.best.value * np.log(m) / m))
         return self.path
 
     def few(self) -> int:
         """Rows of the map: more if a class is rare."""
-        if not is_classifier(self.estimator):
+        if not self.classifies:
             return FEW
-        rarest = np.unique(self.rows.y, return_counts=True)[1].min() / len(self.rows.y)
-        return int(min(max(FEW, RARE / rarest), MORE))
+        weights = np.bincount(np.unique(self.data.y, return_inverse=True)[1], self.data.weight)
+        return int(min(max(FEW, RARE * weights.sum() / weights.min()), MORE))
 
     def out_of_time(self) -> bool:
         """Whether the search has used up its part of the time."""
@@ -136,7 +154,8 @@ class _Search:
         return late
 
     def stage(self, most: int) -> _Stage:
-        return _Stage(self, _sample(self.rows, most, self.random, is_classifier(self.estimator)))
+        most = min(most, max(FEWEST, int(np.sqrt(self.settings.cache_bytes / STAGE_BYTES))))
+        return _Stage(self, *self.data.draw(most, self.data.y if self.classifies else None))
 
     def best(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[float, float]:
         """σ and c of the best point among these, from small σ to large; None: as the estimator has it."""
@@ -160,32 +179,32 @@ class _Search:
     def caution(self, values: Array, trades: Array | None) -> Array:
         """What a larger C has to be better by, in proportion to the least value's own spread, where it is an error."""
         known = values[np.isfinite(values)]
-        if trades is None or self.criterion == "bound" or not is_classifier(self.estimator) or not known.size:
+        if trades is None or self.criterion == "bound" or not self.classifies or not known.size:
             return np.zeros(1)
         share = float(np.clip(known.min(), 0.02, 0.5))
         return np.asarray(CAUTION * np.sqrt(share * (1 - share)) * np.log(trades / trades[0]))
 
 
 class _Stage:
-    """Climbs on some of the rows (None: all)."""
+    """Climbs on some of the canonical rows, which stand for the weights given."""
 
-    def __init__(self, search: _Search, index: Index | None) -> None:
+    def __init__(self, search: _Search, places: Index, weight: Array) -> None:
         self.search = search
-        rows, settings = search.rows, search.settings
-        if index is not None:
-            X = rows.X[np.ix_(index, index)] if settings.precomputed else rows.X[index]
-            rows = replace(rows, X=X, y=rows.y[index], weight=None if rows.weight is None else rows.weight[index])
-        self.rows, kernel = rows, settings.kernel
+        given, settings = search.rows, search.settings
+        index = search.data.index[places]
+        X = given.X[np.ix_(index, index)] if settings.precomputed else given.X[index]
+        self.rows = rows = replace(given, X=X, y=given.y[index], weight=weight)
+        kernel = settings.kernel
         self.threads = effective_threads(settings.n_jobs)
         self.widths: Widths | None = None
-        self.order: Index = np.arange(rows.X.shape[0])
-        self.median = 1.0
+        self.order = np.arange(len(index)) if settings.precomputed else along_a_line(X)
+        X = X if settings.precomputed else X[self.order]
         if has_width(kernel):
-            self.widths = Widths(kernel, rows.X, dtype=np.float64, threads=self.threads)
-            self.matrix, self.order = self.widths.blank(), self.widths.order
-            self.median = _length(kernel, self.widths.median())
+            self.widths = Widths(kernel, X, dtype=np.float64, threads=self.threads)
+            self.matrix, self.order = self.widths.blank(), self.order[self.widths.order]
         else:
-            self.matrix = plain_matrix(Gram(kernel, rows.X, dtype=np.float64, threads=self.threads))
+            self.matrix = plain_matrix(Gram(kernel, X, dtype=np.float64, threads=self.threads))
+        self.weight = weight[self.order]
         if search.criterion == "loo" and is_classifier(search.estimator):
             counts = np.unique(rows.y, return_counts=True)[1]
             if counts.min() < 2:
@@ -200,20 +219,25 @@ class _Stage:
     def __len__(self) -> int:
         return len(self.order)
 
+    def median(self) -> float:
+        """Distance of two rows, in the units of σ."""
+        assert self.widths is not None
+        return _median_length(self.widths, self.weight)
+
     def line(self, sigma: float | None, trades: Array | None) -> list[Point]:
         """All C at one width."""
         kernel, estimator, gamma = self.search.settings.kernel, self.search.estimator, np.nan
         if self.widths is not None:
-            rows = self.search.rows
-            gamma = width_of(kernel.resolve(rows.X, rows.weight)) if sigma is None else gamma_of(kernel, float(sigma))
+            gamma = width_of(kernel) if sigma is None else gamma_of(kernel, float(sigma))
             sigma = sigma_of(kernel, gamma)
             self.widths.fill(self.matrix, gamma)
         Cs = None
         if trades is not None:
-            size = float(self.matrix.diagonal.mean())
-            variance = size - float(self.matrix.values.mean())
+            share = self.weight / self.weight.sum()
+            size = float((share * self.matrix.diagonal).sum())
+            variance = size - float((share * self.matrix.product(share)).sum())
             variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
-            Cs = (trades * self.search.unit / variance).tolist()
+            Cs = (trades * self.search.unit / (variance * self.search.data.scale)).tolist()
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
@@ -231,6 +255,8 @@ class _Stage:
                 inside = np.ix_(piece.rows, piece.rows)
                 part = Matrix(np.ascontiguousarray(part.values[inside]), part.diagonal[piece.rows])
             chains.append(Chain(part, tol=TOL))
+        weights = [self.weight if piece.rows is None else self.weight[piece.rows] for piece in self.learner.pieces]
+        sizes = [float(weight.sum()) for weight in weights]
         line: list[Point] = []
         last: list[Reached | None] = [None] * len(chains)
         if Cs is None:  # from the last width's coefficients, as the papers do
@@ -245,18 +271,20 @@ class _Stage:
             ]
             self._last = list(reached)
             last = list(reached)
-            sizes = np.array([len(each.problem) for each in reached], dtype=np.float64)
-            values = [self._judged(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]
-            value = float(sizes @ values / sizes.sum()) if np.isfinite(values).all() else np.inf
-            norm2 = float(np.mean([each.coef @ each.product + each.problem.ridge @ each.beta**2 for each in reached]))
+            values = [
+                self._judged(each, chain.matrix, weight)
+                for each, chain, weight in zip(reached, chains, weights, strict=True)
+            ]
+            value = float(np.average(values, weights=sizes)) if np.isfinite(values).all() else np.inf
+            norm2 = float(np.mean([_norm2(each, chain.matrix) for each, chain in zip(reached, chains, strict=True)]))
             by_bound = self.search.criterion == "bound"
             point = replace(
                 here,
                 C=here.C if C is None else float(C),
                 value=value,
                 bound=value if by_bound else np.nan,
-                radius=_radius(reached[0], self.matrix) if by_bound else np.nan,
-                margin=float(1 / np.sqrt(norm2)) if norm2 > 0 else np.inf,
+                radius=_radius(reached[0], self.matrix, weights[0]) if by_bound else np.nan,
+                margin=float(1 / np.sqrt(norm2)),
                 support=sum(int(np.count_nonzero(each.coef)) for each in reached),
                 iterations=sum(each.steps for each in reached),
                 seconds=perf_counter() - began,
@@ -275,40 +303,44 @@ class _Stage:
         exact = "exact" if len(problem.totals) else "none"
         return squared_hinge(-problem.linear, float(C.max()), bias=exact, weight=C / C.max())  # type: ignore[arg-type]
 
-    def _judged(self, reached: Reached, matrix: Matrix) -> float:
+    def _judged(self, reached: Reached, matrix: Matrix, weight: Array) -> float:
         """The criterion's value for one machine; infinite if there is no such machine."""
         problem = reached.problem
         if reached.violation > 1 or not np.isfinite(reached.violation):  # a hard margin that does not exist
             return np.inf
         if self.search.criterion == "span":
-            return span(problem, matrix, reached.beta, product=reached.product).smooth  # type: ignore[arg-type]
+            return span(problem, matrix, reached.beta, weight=weight, product=reached.product).smooth  # type: ignore[arg-type]
         if self.search.criterion == "xi-alpha":
             if problem.use != "hinge":
                 raise ValueError("criterion='xi-alpha' is for the hinge: pass criterion='span', or loss='hinge'.")
-            return xi_alpha(problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0)
-        return float(np.abs(reached.beta).sum()) * _radius(reached, matrix) ** 2 / len(problem)
+            return xi_alpha(
+                problem, reached.beta, reached.product, reached.bias, matrix.diagonal, rho=1.0, weight=weight
+            )
+        if np.isnan(_norm2(reached, matrix)):
+            return np.inf
+        return float(np.abs(reached.beta).sum() * _radius(reached, matrix, weight) ** 2 / weight.sum())
 
     def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
         """The points of a line by exact cross-validation."""
         began = perf_counter()
         machine = copy(self.search.estimator)
-        if self.widths is not None:
-            machine.gamma, machine.kernel = "scale", self.search.settings.kernel
+        machine.kernel, machine.gamma = self.search.settings.kernel, "scale"
         unit = self.search.unit
         machine.tol, machine.max_time, machine.max_iter = max(min(machine.tol, unit), TOL * unit), None, -1
         machine.solver = "auto"
-        found = cross_validate(
+        folds = "loo" if self.search.criterion == "loo" else self._folds()
+        found, weight = weighted_validation(
             machine,
             self.rows.X,
             self.rows.y,
             sample_weight=self.rows.weight,
             gamma=None if self.widths is None else [here.gamma],
             C=Cs,
-            cv="loo" if self.search.criterion == "loo" else self._folds(),
-            scoring=None if is_classifier(machine) else "neg_mean_squared_error",
+            cv=folds,
+            scoring=None if self.search.classifies else "neg_mean_squared_error",
             n_jobs=self.search.settings.n_jobs,
         )
-        losses = 1 - found.mean[0] if is_classifier(machine) else -found.mean[0]
+        losses = np.average((1.0 if self.search.classifies else 0.0) - found.scores[0], axis=1, weights=weight)
         losses = np.where(found.violation[0].max(axis=1) > unit, np.inf, losses)  # hard margins that do not exist
         seconds = (perf_counter() - began) / len(losses)
         return [
@@ -316,15 +348,15 @@ class _Stage:
             for c, loss in enumerate(losses)
         ]
 
-    def _folds(self) -> int:
-        """Five, or as many as the rarest class has rows."""
-        rows = len(self)
-        if is_classifier(self.search.estimator):
+    def _folds(self) -> list[tuple[Index, Index]]:
+        """Five, or as many as the rarest class has rows, of equal weight."""
+        rows, classifies = len(self), self.search.classifies
+        if classifies:
             rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
         if rows < 2:
-            short = "of every class, and one has 1" if is_classifier(self.search.estimator) else "or more, not 1 sample"
+            short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
             raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
-        return min(FOLDS, rows)
+        return weighted_folds(self.rows.weight, self.rows.y if classifies else None, min(FOLDS, rows))
 
     def starts(self, point: Point | None) -> Starts:
         """The coefficients of a point's machines, rows in their given order; None if they are of another problem."""
@@ -332,16 +364,56 @@ class _Stage:
         if reached is None or any(each.problem.doubled for each in reached):
             return None
         starts: list[tuple[Index | None, Array]] = []
+        data = self.search.data
         for piece, each in zip(self.learner.pieces, reached, strict=True):
-            place = self.order if piece.rows is None else self.order[piece.rows]
-            given = np.argsort(place, kind="stable")
-            starts.append((None if piece.rows is None else place[given], each.beta[given]))
+            value = np.zeros(len(self) + 1)  # the last is of rows without weight
+            value[self.order if piece.rows is None else self.order[piece.rows]] = each.beta
+            start = value[data.place] * data.share
+            if piece.rows is None:
+                starts.append((None, start))
+            else:
+                inside = np.flatnonzero(np.isin(self.search.rows.y, self.rows.y[self.order[piece.rows]]))
+                starts.append((inside, start[inside]))
         return starts
 
 
-def _radius(reached: Reached, matrix: Matrix) -> float:
-    """R of the rows as the kernel, with the problem's ridge, maps them: from the origin."""
-    return float(np.sqrt(matrix.diagonal.max() + reached.problem.ridge.mean()))
+def _canonical(estimator: Any, settings: Settings, rows: Any, *, exact: bool) -> CanonicalRows:
+    """The rows with all of their weight; copies stay apart where folds need them: a class of nothing else."""
+    classifies = is_classifier(estimator)
+    weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
+    if classifies:
+        classes, labels = np.unique(rows.y, return_inverse=True)
+        weight = weight * _class_weight(estimator.class_weight, classes, rows)[labels]
+    options = {"classes": classifies, "precomputed": settings.precomputed}
+    data = CanonicalRows(rows.X, rows.y, weight, **options)
+    counts = np.unique(data.y, return_counts=True)[1] if classifies else np.array([len(data)])
+    if classifies and len(counts) < 2:
+        raise ValueError(
+            f"class_weight={estimator.class_weight!r} leaves weight to one class: pass positive weights for two."
+        )
+    if exact and counts.min() < 2:
+        data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)
+    return data
+
+
+def _deviation(data: CanonicalRows) -> float:
+    """Of the targets."""
+    y, share = np.asarray(data.y, dtype=np.float64), data.weight / data.weight.sum()
+    return float(np.sqrt((share * (y - (share * y).sum()) ** 2).sum()))
+
+
+def _norm2(reached: Reached, matrix: Matrix) -> float:
+    """‖w‖² with the ridge's part; NaN if it is not positive beyond rounding."""
+    norm2 = float((reached.coef * reached.product).sum() + (reached.problem.ridge * reached.beta**2).sum())
+    return norm2 if norm_is_known(norm2, reached.coef, matrix.diagonal, matrix.values.dtype) else np.nan
+
+
+def _radius(reached: Reached, matrix: Matrix, weight: Array) -> float:
+    """R of the rows as the kernel, with the problem's ridge, maps them: from the origin.
+
+    A row of weight w is w rows whose ridge is w times as large.
+    """
+    return float(np.sqrt(matrix.diagonal.max() + np.average(weight * reached.problem.ridge, weights=weight)))
 
 
 def _around(center: float, grid: Array | None) -> Array | None:
@@ -354,16 +426,28 @@ def _around(center: float, grid: Array | None) -> Array | None:
 def _one_class_path(settings: Settings, rows: Any) -> Path:
     """The width that spreads kernel values most."""
     path = Path("variance of kernel values")
-    index = _sample(rows, MORE, np.random.default_rng(0), classes=False)
-    widths = Widths(settings.kernel, rows.X if index is None else rows.X[index], dtype=np.float64)
-    median = _length(settings.kernel, widths.median())
+    weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
+    data = CanonicalRows(rows.X, np.zeros(len(weight)), weight)
+    places, weight = data.draw(MORE, None)
+    X = rows.X[data.index[places]]
+    order = along_a_line(X)
+    widths = Widths(settings.kernel, X[order], dtype=np.float64)
+    matrix, weight = widths.blank(), weight[order[widths.order]] / data.scale
+    median = _median_length(widths, weight)
     if median == 0:
         path.notes.append(ALIKE)
+    alone = np.minimum(weight, weight * weight)  # a row has no value with itself, but w copies have w² - w
+    pairs = float(weight.sum()) ** 2 - float(alone.sum())
     for sigma in (median or 1.0) * np.geomspace(0.02, 5.0, ONE_CLASS_WIDTHS):
         began = perf_counter()
         gamma = gamma_of(settings.kernel, float(sigma))
-        K = widths.fill(widths.blank(), gamma).values
-        value = -float(K[~np.eye(len(K), dtype=bool)].var()) if len(K) > 1 else 0.0
+        moments = []
+        for power in (1, 2):  # the squares are the kernel of twice the gamma
+            widths.fill(matrix, power * gamma)
+            moments.append(
+                (float((weight * matrix.product(weight)).sum()) - float(alone.sum())) / pairs if pairs else 0
+            )
+        value = moments[0] ** 2 - moments[1]
         path.points.append(Point(float(sigma), gamma, np.nan, value, seconds=perf_counter() - began, rows=len(widths)))
     path.chosen = path.points[int(np.argmin(path["value"]))]
     if median == 0:
@@ -372,24 +456,13 @@ def _one_class_path(settings: Settings, rows: Any) -> Path:
     return path
 
 
-def _length(kernel: Any, distance: float) -> float:
-    """A distance as the kernel sees it, in the units of σ."""
-    return float(np.sqrt(distance)) if isinstance(kernel, Gaussian) else distance
-
-
-def _sample(rows: Any, most: int, random: np.random.Generator, classes: bool) -> Index | None:
-    """So many rows at random, every class in proportion, and eight of each at least if it can be; None: all."""
-    m = rows.X.shape[0]
-    if m <= most:
-        return None
-    if not classes:
-        return np.sort(random.permutation(m)[:most]).astype(np.int64)
-    parts = []
-    for name in np.unique(rows.y):
-        members = np.flatnonzero(rows.y == name)
-        share = max(min(8, len(members)), round(most * len(members) / m))
-        parts.append(random.permutation(members)[:share])
-    return np.sort(np.concatenate(parts)).astype(np.int64)
+def _median_length(widths: Widths, weight: Array) -> float:
+    """Of distances between different rows, whose weights are in the matrix's order, in σ's unit; 0 if all are alike."""
+    index, own = spread_evenly(weight, MEDIAN_OF // len(weight))
+    some = widths.distances(index)
+    apart = some > 0
+    median = weighted_median(some[apart], np.outer(own, weight)[apart])
+    return float(np.sqrt(median)) if isinstance(widths.kernel, Gaussian) else median
 
 
 def _blurred(values: Array) -> Array:

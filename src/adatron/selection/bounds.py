@@ -47,9 +47,17 @@ FAT = 577  # the theorem's constant: the dimension of hyperplanes of margin γ i
 JITTER = 1e-10  # of the mean diagonal: makes the system of the free coefficients regular
 MORE_JITTER = 100.0  # times as much, as long as rounded or indefinite kernel values need it
 STEEPNESS = 5.0  # of the sigmoid that stands for the step from right to wrong
+ROUNDING = 8.0  # times the error expected of ‖w‖², if those of kernel values are independent
+NEGLIGIBLE = 1e-3  # of the largest box
 BLOCK = 1024  # kernel rows taken at a time
 
 Mask = NDArray[np.bool_]
+
+
+def norm_is_known(norm2: float, coef: Array, diagonal: Array, dtype: Any) -> bool:
+    """Whether ‖w‖² = cᵀKc is positive beyond what rounding of the kernel values makes of it."""
+    rounding = float(np.finfo(dtype).eps) * float(np.abs(diagonal).max(initial=0.0)) * float((coef * coef).sum())
+    return norm2 > ROUNDING * rounding
 
 
 def margin_bound(rows: int, margin: float, radius: float = 1.0) -> float:
@@ -168,6 +176,7 @@ def xi_alpha(
     rho: float = 2.0,
     *,
     least: float = 0.0,
+    weight: ArrayLike | None = None,
 ) -> float:
     """The share of rows with ρ α_i R_Δ² + ξ_i ≥ 1, where R_Δ² = max K_ii - min K_ij.
 
@@ -175,6 +184,7 @@ def xi_alpha(
     coefficient is free; ρ = 1 is what his program uses. It costs nothing, and is too high to choose by.
 
     `product` is Kβ; `least` stands for min K_ij: 0 does for kernels that are never negative, -max K_ii for all.
+    `weight` weighs the rows.
     """
     signs = _labels(problem, "hinge")
     alpha = np.abs(finite_vector("beta", beta, length=len(problem)))
@@ -183,7 +193,8 @@ def xi_alpha(
     if real("least", least) > largest:
         raise ValueError(f"least={least!r} exceeds the largest K_ii={largest:g}: pass what no kernel value is below.")
     slack = np.maximum(0.0, 1 - signs * f)
-    return float((real("rho", rho, above=0) * alpha * (largest - least) + slack >= 1).mean())
+    wrong = real("rho", rho, above=0) * alpha * (largest - least) + slack >= 1
+    return float(np.average(wrong, weights=_weights(weight, len(problem))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +256,7 @@ def span(
 
 def _spans(problem: Problem, gram: Gram, beta: Array, g: Array, b: float) -> tuple[Array, Array]:
     """S² for each row with a coefficient, and how far the bias moves before that counts; zero for the others."""
-    free = (beta > problem.lower) & (beta < problem.upper)
+    free = (beta > problem.lower) & (beta < problem.upper) & _able(problem)
     bounded = ~free & (beta != 0)
     V, B, border = np.flatnonzero(free), np.flatnonzero(bounded), bool(problem.sums)
     distance, shift = np.zeros(len(beta)), np.zeros(len(beta))
@@ -265,6 +276,13 @@ def _spans(problem: Problem, gram: Gram, beta: Array, g: Array, b: float) -> tup
             distance[leaving] = np.maximum(gram.diagonal[leaving] - 2 * between + gram.diagonal[q], 0.0)
             shift[leaving] = -g[q] - b
     return distance, shift
+
+
+def _able(problem: Problem) -> Mask:
+    """Rows with a box that is not negligible beside the largest of their class: others can make up for nothing."""
+    room, positive = problem.upper - problem.lower, problem.linear < 0
+    most = np.where(positive, room.max(where=positive, initial=0.0), room.max(where=~positive, initial=0.0))
+    return np.asarray(room >= NEGLIGIBLE * most)
 
 
 def _heir(problem: Problem, beta: Array, g: Array, free: Mask, sign: float) -> int:

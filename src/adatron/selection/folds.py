@@ -5,7 +5,7 @@ A fit on every fold, width and C: the same scores as by fitting them one by one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -22,7 +22,7 @@ from adatron._check import Array, integer, real
 from adatron.estimators._fit import Settings, says_adapt
 from adatron.estimators._machine import _weights
 from adatron.kernels import has_width
-from adatron.selection.grid import Grid
+from adatron.selection.grid import Grid, LeftOut
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
@@ -90,15 +90,42 @@ def cross_validate(
     They are those of ``sklearn.model_selection.cross_val_score`` with the same ``cv``: as exact as ``tol`` makes
     either. Without ``gamma`` or ``C`` the estimator's own is kept. ``cv`` is a number of folds, a splitter or a list of
     pairs of indices; "loo" leaves one row out at a time, and does not fit again for rows that support nothing, whose
-    absence changes nothing. ``scoring`` is None for accuracy or R², or what scikit-learn takes. Ctrl-C ends it within a
+    absence changes nothing. ``scoring`` is None for accuracy or R², or one of scikit-learn's scorers. The estimator's
+    ``cache_size`` bounds the memory: matrices that all folds share are used where they fit. Ctrl-C ends it within a
     moment.
     """
+    return _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=False)[0]
+
+
+def weighted_validation(
+    estimator: Any, X: Any, y: Any, *, gamma: Any, C: Any, cv: Any, scoring: Any, sample_weight: Array, n_jobs: Any
+) -> tuple[CrossValidation, Array]:
+    """The same with scores in which rows count by their weights, and the weight of every fold's test rows."""
+    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=True)
+    return found, np.array([sample_weight[test].sum() for _, test in splits])
+
+
+def _cross_validated(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    gamma: Any,
+    C: Any,
+    cv: Any,
+    scoring: Any,
+    sample_weight: Any,
+    n_jobs: int | None,
+    *,
+    weigh_scores: bool,
+) -> tuple[CrossValidation, Sequence[tuple[Index, Index]]]:
     began = perf_counter()
     if not hasattr(estimator, "_pieces"):
         name = type(estimator).__name__
         raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
     estimator = copy(estimator)  # validation leaves its marks
     _refuse_adapt(estimator, gamma, C)
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
     settings = Settings.of(estimator)
     rows = estimator._validated(X, y, None, **estimator._targets())
     if sample_weight is not None:
@@ -117,11 +144,13 @@ def cross_validate(
     if Cs is not None and not hasattr(estimator, "C"):
         raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
     integer_or_none(n_jobs)
-    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs))
+    if not weigh_scores and hasattr(estimator, "_warn_of_nu"):
+        estimator._warn_of_nu(settings, rows.y, np.ones(len(rows.y)) if rows.weight is None else rows.weight)
+    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), weigh_scores)
     scores, violation = work.run() if work.shared else work.one_by_one()
     names = widths if widths is not None else np.array([np.nan if work.own_width is None else work.own_width])
     on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
-    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid)
+    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid), splits
 
 
 def integer_or_none(n_jobs: int | None) -> None:
@@ -150,13 +179,15 @@ def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Ar
     return np.array([real(name, v, above=above, at_least=None if above is not None else 0) for v in listed])
 
 
-def _splits(cv: Any, estimator: Any, rows: Any) -> list[tuple[Index, Index]]:
+def _splits(cv: Any, estimator: Any, rows: Any) -> Sequence[tuple[Index, Index]]:
     """Pairs of row numbers."""
     m = rows.X.shape[0]
     if isinstance(cv, str):
         if cv != "loo":
             raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
         cv = LeaveOneOut()
+    if isinstance(cv, LeaveOneOut) and m > 1:
+        return LeftOut(np.arange(m))
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         counts = np.unique(rows.y, return_counts=True)[1] if is_classifier(estimator) else np.array([m])
         most = int(counts.max())

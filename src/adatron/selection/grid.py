@@ -6,8 +6,8 @@ with the climb's products); the climb itself goes on from one C to the next. Wid
 
 Cost: m² d for the distances, m² exponentials a width, and climbs whose rounds cost m each for a working set of 384.
 Memory: 4 m² bytes for the distances, and for each thread's matrix with its part near the margin 5 m² (8 and 10 m² up to
-`SMALL` rows). Above `MOST` rows, and for what has no such matrix (a tree of classes, other solvers), every fold is
-fitted by itself.
+`SMALL` rows). Fewer threads have a matrix where `cache_size` has no room for all. Where there is room for none, above
+`MOST` rows, and for what has no such matrix (a tree of classes, other solvers), every fold is fitted by itself.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from adatron._check import Array
 from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
 from adatron.gram import Gram
 from adatron.kernels import has_width, of_width, width_of
-from adatron.selection.chain import Chain, Reached
+from adatron.selection.chain import MANY, MOST_FEW, Chain, Reached
 from adatron.selection.learner import Learner, Ordered, Piece
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import one_blas_thread
 
 MOST = 12_000  # rows whose matrices are held in memory
+AT_A_TIME = 1024  # rows of a matrix that has no distances
 MOST_BYTES = 50_000_000  # of problems that are kept from width to width
 PROBLEM_BYTES = 90  # a row, in regression; half as much otherwise
 
@@ -67,6 +68,20 @@ class _Known:
         return self._reader.decision(self._values)
 
 
+class LeftOut(Sequence[tuple[Index, Index]]):
+    """Folds that leave out a row each, in this order; made when asked for, since all at once would take 8 m² bytes."""
+
+    def __init__(self, order: Index) -> None:
+        self.order = order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, fold: Any) -> Any:
+        row = self.order[fold]
+        return np.delete(np.arange(len(self), dtype=np.int64), row), np.array([row])
+
+
 class Grid:
     """One cross-validation: what its climbs share."""
 
@@ -75,17 +90,19 @@ class Grid:
         estimator: Any,
         settings: Settings,
         rows: Any,
-        splits: list[tuple[Index, Index]],
+        splits: Sequence[tuple[Index, Index]],
         widths: Array | None,
         Cs: Array | None,
         scoring: Any,
         threads: int,
+        weigh_scores: bool = False,
     ) -> None:
         self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
         self.widths, self.threads = widths, threads
         self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
         self.given_C = Cs is not None
         self.scoring = scoring
+        self.weigh_scores = weigh_scores and rows.weight is not None
         m = rows.X.shape[0]
         self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
         own = settings.kernel
@@ -99,11 +116,24 @@ class Grid:
         unresolved = not has_width(own) and own != own.resolve(rows.X)  # "scale" of a polynomial
         tree = getattr(estimator, "multiclass", "ovo") == "tree"
         self.shared = m <= MOST and plain_solver and not tree and not unresolved and settings.bias != "augmented"
+        self.workers = min(threads, self._matrices())
+        self.shared = self.shared and self.workers > 0
         # where a row that supports nothing has a say in the others' weights after all
         balanced = isinstance(getattr(estimator, "class_weight", None), str)
         self.dependent = balanced or hasattr(estimator, "nu")
         self.cancelled = Event()
         self._learners: dict[int, Learner] = {}
+
+    def _matrices(self) -> int:
+        """For how many kernel matrices there is room."""
+        m, room = self.rows.X.shape[0], self.settings.cache_bytes
+        square = float(self.dtype.itemsize) * m * m
+        each = square * (1 + (MOST_FEW**2 if m >= MANY else 0))
+        if is_classifier(self.estimator) and getattr(self.estimator, "multiclass", "ovo") == "ovo":
+            counts = np.unique(self.rows.y, return_counts=True)[1].astype(np.float64)
+            if len(counts) > 2:  # each pair of classes has its part
+                each += self.dtype.itemsize * float((np.triu(np.add.outer(counts, counts), 1) ** 2).sum())
+        return int(max(0.0, room - (square if has_width(self.settings.kernel) else 0.0)) // each)
 
     def shape(self) -> tuple[int, int, int]:
         """Widths, C, folds."""
@@ -126,10 +156,14 @@ class Grid:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         data = Ordered(self.estimator, self.settings, self.rows, order)
-        splits = [(np.sort(place[train]), place[test]) for train, test in self.splits]
-
+        splits: Sequence[tuple[Index, Index]] = (
+            LeftOut(place)
+            if isinstance(self.splits, LeftOut)
+            else [(np.sort(place[train]), place[test]) for train, test in self.splits]
+        )
         if family is None:
-            gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads)
+            room = min(self.settings.cache_bytes, AT_A_TIME * X.shape[0] * self.dtype.itemsize)
+            gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads, cache_bytes=room)
             self._width(0, plain_matrix(gram), data, splits, scores, violation)
             return scores, violation
         if self.per_fold:
@@ -145,7 +179,7 @@ class Grid:
         # widths in the middle take longest and the largest γ least: long ones come first, so that threads end together
         middle = 0.5 * (len(gammas) - 1)
         waiting = deque(sorted(range(len(gammas)), key=lambda g: max(middle - g, 2 * (g - middle))))
-        workers = max(1, min(self.threads, len(waiting)))
+        workers = max(1, min(self.workers, len(waiting)))
 
         def work() -> None:
             matrix = family.blank()
@@ -213,7 +247,7 @@ class Grid:
         if fold not in self._learners:
             learner = data.learner(train)
             problems = len(self.splits) * len(self.C) * len(learner.pieces)
-            if problems * data.size * PROBLEM_BYTES > MOST_BYTES:
+            if problems * data.size * PROBLEM_BYTES > min(MOST_BYTES, self.settings.cache_bytes):
                 return learner
             pieces = [Piece(piece.rows, cache(piece.problem)) for piece in learner.pieces]
             self._learners[fold] = replace(learner, pieces=pieces)
@@ -248,13 +282,20 @@ class Grid:
 
     def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
         truth = data.y[test]
+        weight = data.weight[test] if self.weigh_scores else None  # type: ignore[index]
         if self.scoring is None:
             predicted = learner.predict(values)
-            return float(np.mean(predicted == truth) if is_classifier(self.estimator) else r2_score(truth, predicted))
+            if is_classifier(self.estimator):
+                return float(np.average(predicted == truth, weights=weight))
+            return float(r2_score(truth, predicted, sample_weight=weight))
         named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
         known = named(self.estimator, learner, values)
         X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
-        return float(check_scoring(known, scoring=self.scoring)(known, X, truth))
+        return self._scored(known, X, truth, weight)
+
+    def _scored(self, machine: Any, X: Any, truth: Any, weight: Array | None) -> float:
+        scorer = check_scoring(machine, scoring=self.scoring)
+        return float(scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight))
 
     # ------------------------------------------------------------ the plain way
 
@@ -265,6 +306,7 @@ class Grid:
         for g in range(self.shape()[0]):
             for k, (train, test) in enumerate(self.splits):
                 machine = clone(self.estimator).set_params(warm_start=True)
+                machine._quiet = True  # what there is to say of its parameters is said once, for all folds
                 if self.widths is not None:
                     kernel = of_width(self.settings.kernel, float(self.widths[g]))
                     machine.set_params(kernel=kernel, gamma="scale")
@@ -275,14 +317,16 @@ class Grid:
                     if self.given_C:
                         machine.set_params(C=float(C))
                     machine.fit(X, rows.y[train], sample_weight=weight)
-                    scorer = check_scoring(machine, scoring=self.scoring)
-                    scores[g, c, k] = scorer(machine, X_test, rows.y[test])
+                    held = rows.weight[test] if self.weigh_scores else None
+                    scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
                     violation[g, c, k] = machine.kkt_violation_
         return scores, violation
 
 
 def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
     """Whether every fold learns from all rows but the one that it is tested on."""
+    if isinstance(splits, LeftOut):
+        return True
     return len(splits) > 1 and all(
         len(test) == 1 and len(train) == m - 1 and len(np.unique(train)) == m - 1 and test[0] not in train
         for train, test in splits

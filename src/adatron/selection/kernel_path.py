@@ -27,7 +27,7 @@ from adatron.gram import Gram
 from adatron.kernels import Gaussian, Kernel, gamma_of, has_width, of_width
 from adatron.packing import expansion
 from adatron.problems import Bias, Problem, hinge, squared_hinge
-from adatron.selection.bounds import margin_bound
+from adatron.selection.bounds import margin_bound, norm_is_known
 from adatron.selection.bounds import radius as ball_of
 from adatron.selection.path import Path, Point
 from adatron.selection.widths import Widths
@@ -151,17 +151,22 @@ class _Climber:
         for sigma in sigmas:
             if self.visit(float(sigma)) is None:
                 break
-            bounds = self.path["bound"]
+            bounds = np.array([_comparable(point) for point in self.path])
             least = int(bounds.argmin())
             if until_turned and len(bounds) - 1 - least >= PAST and bounds[-1] > TURNED * bounds[least]:
                 break
         for _ in range(REFINEMENTS if refine and len(self.path) > 2 else 0):
             ordered = sorted(self.path.points, key=lambda point: point.sigma)
-            least = min(range(len(ordered)), key=lambda k: ordered[k].bound)
+            least = min(range(len(ordered)), key=lambda k: _comparable(ordered[k]))
             for beside in (least - 1, least + 1):
                 if 0 <= beside < len(ordered):
                     self.visit(sqrt(ordered[least].sigma * ordered[beside].sigma))
-        self.path.chosen = min(self.path.points, key=lambda point: point.bound)
+        self.path.chosen = min(self.path.points, key=_comparable)
+        if np.isnan(self.path.chosen.bound):
+            raise ValueError(
+                "no sigma has a bound: rows of different classes are alike, or all w are lost in rounding. "
+                "Pass a smaller C, or rows that differ."
+            )
         widths = self.path["sigma"]
         if len(widths) > 1 and self.path.chosen.sigma in (widths.min(), widths.max()):
             self.path.notes.append("The least bound is at the end of the path: pass a wider range of sigma.")
@@ -188,14 +193,18 @@ class _Climber:
             self.path.notes.append(f"At sigma={sigma:g}: {solution.status.sentence}")
         coef = solution.coef
         norm2 = float(coef @ gram.product(coef) + (self.problem.ridge * solution.beta**2).sum())
-        margin = 1 / sqrt(norm2) if norm2 > 0 else inf
+        margin = nan
+        if norm_is_known(norm2, coef, gram.diagonal + self.problem.ridge, self.dtype):
+            margin = 1 / sqrt(norm2)
+        else:
+            self.path.notes.append(f"At sigma={sigma:g} rounding hides the size of w: there is no bound.")
         R = self.radius(gram, sigma)
         self.starts[sigma] = solution.beta
         point = Point(
             sigma,
             gamma,
             self.C,
-            value=(bound := margin_bound(len(coef), margin, R) if np.isfinite(margin) else 0.0),
+            value=(bound := margin_bound(len(coef), margin, R) if np.isfinite(margin) else nan),
             bound=bound,
             radius=R,
             margin=margin,
@@ -215,6 +224,11 @@ class _Climber:
         ball = ball_of(gram, ridge=self.problem.ridge, start=None if near is None else self.centers[near])
         self.centers[sigma] = ball.center
         return ball.radius
+
+
+def _comparable(point: Point) -> float:
+    """Its bound; infinite if it has none."""
+    return inf if np.isnan(point.bound) else point.bound
 
 
 def _error_of(held_out: Any, kernel: Kernel, X: Any, threads: int) -> Callable[[float, Array, float], float]:
