@@ -285,7 +285,12 @@ def _class_weight(wanted: Any, classes: NDArray[Any], rows: Rows) -> Array:
         return np.ones(len(classes))
     if isinstance(wanted, dict):
         for name, value in wanted.items():
-            if real(f"class_weight[{shown(name)}]", value, at_least=0) > HEAVIEST:
+            number = real(f"class_weight[{shown(name)}]", value)
+            if number < 0:
+                raise ValueError(
+                    f"class_weight={shown(wanted)} is negative: pass weights of at least 0, and finite ones."
+                )
+            if number > HEAVIEST:
                 raise ValueError(f"class_weight[{shown(name)}]={value} is out of range: pass at most {HEAVIEST:g}.")
     else:
         wish = 'pass None, "balanced" or a dict from classes to weights'
