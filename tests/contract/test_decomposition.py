@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,8 @@ from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Stop
 from adatron.trace import Watch
 
-GUARD = 30.0  # seconds after which a climb without end is told from a slow machine
+# seconds after which a run without end is told from a slow machine; instrumented code is slower (make sanitize)
+GUARD = 30.0 if "ADATRON_SANITIZE" not in os.environ else 300.0
 
 
 def data(rows: int, features: int = 5, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

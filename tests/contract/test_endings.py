@@ -349,7 +349,7 @@ def test_hard_margin_of_inseparable_classes(variant, bias, case):
     solver = VARIANTS[variant]()
     if isinstance(solver, Adatron) and not isinstance(solver.rate, str):
         solver = Adatron(rate=solver.rate / max(kernel(rows).diagonal()))
-    found = solve(problem, Gram(kernel, rows, dtype=np.float64, threads=1), solver, max_time=4.0)
+    found = solve(problem, Gram(kernel, rows, dtype=np.float64, threads=1), solver, max_time=0.2 * GUARD)
     assert found.status is Status.UNBOUNDED, found
     assert "cannot all be met" in str(found)
     check_feasible(problem, found.beta)
