@@ -94,6 +94,18 @@ void bind_functions(nb::module_& m) {
         "out += weight @ kernel(rows[index], columns), in float64.");
 }
 
+void bind_forward_solve(nb::module_& m) {
+    m.def(
+        "cholesky_forward",
+        [](MutableMatrix<double> l, MutableMatrix<double> b) {
+            if (l.shape(0) != l.shape(1)) throw std::invalid_argument("l is not square: pass what cholesky left.");
+            if (b.shape(1) != l.shape(0))
+                throw std::invalid_argument("b does not fit l: pass rows as long as those of l.");
+            loops<double>().solve_forward(l.data(), Index(l.shape(0)), b.data(), Index(b.shape(0)));
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "Every row of b becomes the x with L x = b.");
+}
+
 // Cholesky's factor with the core's own loops: unlike LAPACK's it starts no threads, so no process-wide setting of BLAS
 // has to be changed for it. Arrays are worked on in place and therefore never converted.
 void bind_cholesky(nb::module_& m) {
@@ -105,19 +117,19 @@ void bind_cholesky(nb::module_& m) {
         },
         nb::arg().noconvert(), Released(),
         "The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.");
-    const auto solve = [](const MutableMatrix<double>& l, double* b, std::size_t count, std::size_t length) {
-        if (l.shape(0) != l.shape(1)) throw std::invalid_argument("l is not square: pass what cholesky left.");
-        if (length != l.shape(0)) throw std::invalid_argument("b does not fit l: pass rows as long as those of l.");
-        for (std::size_t k = 0; k < count; ++k) loops<double>().solve_factored(l.data(), Index(length), b + k * length);
-    };
     m.def(
         "cholesky_solve",
-        [solve](MutableMatrix<double> l, MutableVector<double> b) { solve(l, b.data(), 1, b.shape(0)); },
-        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "b becomes the x with L Lᵀ x = b.");
-    m.def(
-        "cholesky_solve",
-        [solve](MutableMatrix<double> l, MutableMatrix<double> b) { solve(l, b.data(), b.shape(0), b.shape(1)); },
-        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "The same for every row of b.");
+        [](MutableMatrix<double> l, nb::ndarray<double, nb::numpy, nb::c_contig, nb::device::cpu> b) {
+            const std::size_t n = l.shape(0), ndim = b.ndim();
+            if (l.shape(1) != n) throw std::invalid_argument("l is not square: pass what cholesky left.");
+            if (ndim < 1 || ndim > 2 || b.shape(ndim - 1) != n)
+                throw std::invalid_argument("b does not fit l: pass a vector, or rows, as long as those of l.");
+            const std::size_t count = ndim == 2 ? b.shape(0) : 1;
+            for (std::size_t k = 0; k < count; ++k)
+                loops<double>().solve_factored(l.data(), Index(n), b.data() + k * n);
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(),
+        "b, or every row of it, becomes the x with L Lᵀ x = b.");
 }
 
 template <class T>
@@ -406,6 +418,7 @@ NB_MODULE(_core, m) {
     bind_points<float>(m, "Points32");
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
+    bind_forward_solve(m);
     bind_functions<double>(m);
     bind_cholesky(m);
     nb::enum_<Climbed>(m, "Climbed")
