@@ -200,6 +200,18 @@ void bind_functions(nb::module_& m) {
         "out += weight @ kernel(rows[index], columns), in float64.");
 }
 
+void bind_forward_solve(nb::module_& m) {
+    m.def(
+        "cholesky_forward",
+        [](MutableMatrix<double> l, MutableMatrix<double> b) {
+            if (l.shape(0) != l.shape(1)) throw std::invalid_argument("l is not square: pass what cholesky left.");
+            if (b.shape(1) != l.shape(0))
+                throw std::invalid_argument("b does not fit l: pass rows as long as those of l.");
+            loops<double>().solve_forward(l.data(), Index(l.shape(0)), b.data(), Index(b.shape(0)));
+        },
+        nb::arg().noconvert(), nb::arg().noconvert(), Released(), "Every row of b becomes the x with L x = b.");
+}
+
 // Cholesky's factor with the core's own loops: unlike LAPACK's it starts no threads, so no process-wide setting of BLAS
 // has to be changed for it. Arrays are worked on in place and therefore never converted.
 void bind_cholesky(nb::module_& m) {
@@ -585,6 +597,7 @@ NB_MODULE(_core, m) {
     bind_points<float>(m, "Points32");
     bind_points<double>(m, "Points64");
     bind_functions<float>(m);
+    bind_forward_solve(m);
     bind_functions<double>(m);
     bind_cholesky(m);
     nb::enum_<Climbed>(m, "Climbed")

@@ -89,3 +89,28 @@ void solve_factored(const T* l, Index n, T* x) {
         for (; k < i; ++k) x[k] -= value * row[k];
     }
 }
+
+// Each of `count` rows x of length n becomes L⁻¹ x, by panels of L's rows as in `factor`.
+template <class T>
+void solve_forward(const T* l, Index n, T* x, Index count) {
+    constexpr Index panel = 32;
+    for (Index first = 0; first < n; first += panel) {
+        const Index last = first + panel < n ? first + panel : n;
+        for (Index i = 0; i < count; i += 4) {
+            const int rows = int(count - i < 4 ? count - i : 4);
+            T* row[4];
+            for (int r = 0; r < 4; ++r) row[r] = x + (i + (r < rows ? r : 0)) * n;
+            const T* const above[4] = {row[0], row[1], row[2], row[3]};
+            for (Index j = first; j < last; j += 2) {
+                const bool two = j + 1 < n;
+                const T* const left[2] = {l + j * n, l + (two ? j + 1 : j) * n};
+                T sum[4][2];
+                inner_block<T>(above, left, j, sum);
+                for (int r = 0; r < rows; ++r) {
+                    row[r][j] = (row[r][j] - sum[r][0]) / left[0][j];
+                    if (two) row[r][j + 1] = (row[r][j + 1] - sum[r][1] - row[r][j] * left[1][j]) / left[1][j + 1];
+                }
+            }
+        }
+    }
+}

@@ -115,6 +115,7 @@ struct Loops {
     void (*exponentials)(const T* d, Index count, T gamma, T* out);  // out = exp(-gamma d)
     bool (*factor)(T* a, Index n, Index begin, Index end);           // by whole panels; see factor.inl
     void (*solve_factored)(const T* l, Index n, T* x);
+    void (*solve_forward)(const T* l, Index n, T* x, Index count);
 };
 
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };

@@ -19,7 +19,8 @@ template <class T>
 Loops<T> table() {
     return {2 * Traits<T>::lanes, ADATRON_STRIP,   fill<T>,     fill_sparse<T>,
             squared_norms<T>,     add_rows<T>,     add_sums<T>, solve_pairs<T>,
-            solve_stretches<T>,   exponentials<T>, factor<T>,   solve_factored<T>};
+            solve_stretches<T>,   exponentials<T>, factor<T>,   solve_factored<T>,
+            solve_forward<T>};
 }
 
 template Loops<float> table<float>();

@@ -23,6 +23,10 @@ def test_factor_and_solutions_match_numpy(n):
     _core.cholesky_solve(factor, several)
     np.testing.assert_allclose(several @ a, rhs, atol=1e-8)
     np.testing.assert_array_equal(one, several[0])
+    forward = np.random.default_rng(1).normal(size=(n % 7, n))
+    before = forward.copy()
+    _core.cholesky_forward(factor, forward)
+    np.testing.assert_allclose(forward @ np.tril(factor).T, before, atol=1e-8)
 
 
 def test_what_is_not_positive_definite_is_said_to_be_so():

@@ -600,3 +600,29 @@ def test_one_warning_is_given_once(fit):
             warnings.simplefilter("always")
             fit(rows, labels)
         assert [str(warning.message)[:11] for warning in heard] == ["nu=0.9 is m"]
+
+
+EXTREMES = {
+    "weights of 1e200": (X[:60], Y[:60], np.full(60, 1e200)),
+    "weights of 1e-200": (X[:60], Y[:60], np.full(60, 1e-200)),
+    "features of 1e150": (1e150 * X[:60], Y[:60], None),
+    "features of 1e-150": (1e-150 * X[:60], Y[:60], None),
+    "a constant feature": (np.column_stack((X[:60], np.full(60, 7.0))), Y[:60], None),
+    "copies": (X[np.arange(60) // 6], Y[np.arange(60) // 6], None),
+    "two rows": (X[:2], np.array([0, 1]), None),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize(
+    "machine",
+    [*(SVC(**BOTH, criterion=criterion) for criterion in CRITERIA), SVR(**BOTH, epsilon="adapt"), SVC(C="adapt")],
+    ids=str,
+)
+def test_no_warnings_of_numpy(machine, name):
+    rows, labels, weight = EXTREMES[name]
+    if name == "two rows" and getattr(machine, "criterion", "") in ("cv", "loo") and not isinstance(machine, SVR):
+        pytest.skip("refused")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        clone(machine).set_params(max_time=10).fit(rows, labels, sample_weight=weight)

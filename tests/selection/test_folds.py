@@ -632,3 +632,17 @@ def test_scores_that_do_not_exist_are_told():
 def test_several_scores_are_refused(scoring):
     with pytest.raises(ValueError, match=r"^scoring=.* is no single score: pass one, such as 'accuracy', or None\.$"):
         cross_validate(SVC(gamma=0.5), X, SIGNS, scoring=scoring)
+
+
+def test_the_threads_of_blas_are_left_alone():
+    """They are the process's, not ours: another thread may be using them."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    seen = set()
+
+    def score(machine, X, y):
+        seen.update(pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas")
+        return 1.0
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        cross_validate(SVC(), X, SIGNS, gamma=[0.1, 1.0], C=[1.0], scoring=score)
+    assert seen <= {2}

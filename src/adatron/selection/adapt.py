@@ -51,7 +51,7 @@ from adatron.selection.learner import Ordered
 from adatron.selection.path import Path, Point
 from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
 from adatron.selection.widths import Matrix, Widths, plain_matrix
-from adatron.threads import effective_threads, one_blas_thread
+from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
 Starts = list[tuple[Index | None, Array]] | None
@@ -70,6 +70,7 @@ CAUTION = 0.002  # deviations of a single row's error that e times the C has to 
 ONE_CLASS_WIDTHS = 40
 EPSILON = 0.1  # deviations of the targets, while the width and C are looked for
 MEDIAN_OF = 65_536  # distances: all of `FEW` rows
+LARGEST_C = 1e300
 LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
@@ -85,9 +86,8 @@ def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
     if tree:  # which classes it parts depends on the kernel: pairs stand for it
         estimator = copy(estimator)
         estimator.multiclass = "ovo"
-    with one_blas_thread():
-        search = _Search(estimator, settings, rows, criterion)
-        return search.run(), None if tree else search.starts
+    search = _Search(estimator, settings, rows, criterion)
+    return search.run(), None if tree else search.starts
 
 
 class _Search:
@@ -170,6 +170,10 @@ class _Search:
         i, j = np.unravel_index(worth.argmin(), values.shape)
         self.path.chosen = lines[i][j]
         if not np.isfinite(values).any():
+            if self.any_C or np.isfinite(getattr(self.estimator, "C", 1.0)):
+                raise ValueError(
+                    "nothing that was tried has a solution: pass features, targets and weights nearer to 1."
+                )
             raise ValueError(
                 f"C={self.estimator.C} asks for a hard margin, and there is none at any width tried: rows that are "
                 "alike may have different labels. Pass a finite C, or C='adapt'."
@@ -237,7 +241,8 @@ class _Stage:
             size = float((share * self.matrix.diagonal).sum())
             variance = size - float((share * self.matrix.product(share)).sum())
             variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
-            Cs = (trades * self.search.unit / (variance * self.search.data.scale)).tolist()
+            with np.errstate(over="ignore"):
+                Cs = np.minimum(trades * self.search.unit / variance / self.search.data.scale, LARGEST_C).tolist()
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
@@ -413,7 +418,8 @@ def _radius(reached: Reached, matrix: Matrix, weight: Array) -> float:
 
     A row of weight w is w rows whose ridge is w times as large.
     """
-    return float(np.sqrt(matrix.diagonal.max() + np.average(weight * reached.problem.ridge, weights=weight)))
+    share = weight / weight.sum()
+    return float(np.sqrt(matrix.diagonal.max() + (share * (weight * reached.problem.ridge)).sum()))
 
 
 def _around(center: float, grid: Array | None) -> Array | None:
@@ -458,6 +464,7 @@ def _one_class_path(settings: Settings, rows: Any) -> Path:
 
 def _median_length(widths: Widths, weight: Array) -> float:
     """Of distances between different rows, whose weights are in the matrix's order, in σ's unit; 0 if all are alike."""
+    weight = weight / weight.max()
     index, own = spread_evenly(weight, MEDIAN_OF // len(weight))
     some = widths.distances(index)
     apart = some > 0

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs  # called often, for small systems
 from scipy.special import expit
 
+from adatron import _core
 from adatron._check import Array, finite_vector, integer, real
 from adatron.certificates import bias as bias_of
 from adatron.certificates import gradient
@@ -263,9 +263,11 @@ def _spans(problem: Problem, gram: Gram, beta: Array, g: Array, b: float) -> tup
     if len(V):
         K = _values(gram, V, np.concatenate((V, B)))
         L = _factor(K[:, : len(V)], problem.ridge[V])
-        distance[B] = _bounded_spans(L, K[:, len(V) :], gram.diagonal[B], border)
+        u = np.ones((1, len(V)))
+        _core.cholesky_forward(L, u)
+        distance[B] = _bounded_spans(L, u[0] if border else None, K[:, len(V) :], gram.diagonal[B])
         if len(V) > 1 or not border:
-            distance[V] = _free_spans(L, border)
+            distance[V] = _free_spans(L, u[0] if border else None)
     elif not border:
         distance[B] = gram.diagonal[B]
     if border and len(V) < 2:
@@ -291,35 +293,34 @@ def _heir(problem: Problem, beta: Array, g: Array, free: Mask, sign: float) -> i
     return int(np.where(able & ~free, -sign * g, -inf).argmax())
 
 
-def _free_spans(L: Array, border: bool) -> Array:
-    """1 / (M⁻¹)_pp, where (M⁻¹)_VV = L⁻ᵀ (I - uuᵀ/‖u‖²) L⁻¹ with u = L⁻¹1; without border no u."""
-    inverse, _ = dtrtri(L, lower=1)
-    if border:
-        u = inverse.sum(axis=1)
-        inverse -= np.outer(u, (u @ inverse) / (u @ u))
-    return np.asarray(1 / np.einsum("ij,ij->j", inverse, inverse))
+def _free_spans(L: Array, u: Array | None) -> Array:
+    """1 / (M⁻¹)_pp, where (M⁻¹)_VV = L⁻ᵀ (I - uuᵀ/‖u‖²) L⁻¹ with u = L⁻¹1; without a sum no u."""
+    columns = np.eye(len(L))  # row p becomes column p of L⁻¹
+    _core.cholesky_forward(L, columns)
+    if u is not None:
+        columns -= np.outer(np.einsum("pi,i->p", columns, u) / (u * u).sum(), u)
+    return np.asarray(1 / np.einsum("pi,pi->p", columns, columns))
 
 
-def _bounded_spans(L: Array, across: Array, diagonal: Array, border: bool) -> Array:
-    """K_pp - vᵀM⁻¹v = K_pp - ‖z‖² + (uᵀz - 1)²/‖u‖² with z = L⁻¹K_Vp, u = L⁻¹1; without border no third term."""
-    solved, _ = dtrtrs(L, np.column_stack((across, np.ones(len(L)))), lower=1)
-    z, u = solved[:, :-1], solved[:, -1]
-    distance = diagonal - np.einsum("ij,ij->j", z, z)
-    if border:
-        distance += (u @ z - 1) ** 2 / (u @ u)
+def _bounded_spans(L: Array, u: Array | None, across: Array, diagonal: Array) -> Array:
+    """K_pp - vᵀM⁻¹v = K_pp - ‖z‖² + (uᵀz - 1)²/‖u‖² with z = L⁻¹K_Vp, u = L⁻¹1; without a sum no third term."""
+    z = np.ascontiguousarray(across.T)
+    _core.cholesky_forward(L, z)
+    distance = diagonal - np.einsum("pi,pi->p", z, z)
+    if u is not None:
+        distance += (np.einsum("pi,i->p", z, u) - 1) ** 2 / (u * u).sum()
     return np.asarray(np.maximum(distance, 0.0))
 
 
 def _factor(K: Array, ridge: Array) -> Array:
-    """L with LLᵀ = K + ridge + jitter: the least that works."""
+    """L with LLᵀ = K + ridge + jitter in its lower triangle: the least that works."""
     jitter = JITTER
     scale = float(np.abs(K.diagonal() + ridge).mean()) or 1.0
     while True:
-        A = np.array(K, order="F")
+        A = np.array(K, order="C")
         A[np.diag_indices(len(A))] += ridge + jitter * scale
-        L, failed = dpotrf(A, lower=1, clean=1, overwrite_a=1)
-        if not failed:
-            return np.asarray(L)
+        if _core.cholesky(A):
+            return A
         jitter *= MORE_JITTER
 
 

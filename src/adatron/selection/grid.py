@@ -32,7 +32,6 @@ from adatron.kernels import has_width, of_width, width_of
 from adatron.selection.chain import MANY, MOST_FEW, Chain, Reached
 from adatron.selection.learner import Learner, Ordered, Piece
 from adatron.selection.widths import Matrix, Widths, plain_matrix
-from adatron.threads import one_blas_thread
 
 MOST = 12_000  # rows whose matrices are held in memory
 AT_A_TIME = 1024  # rows of a matrix that has no distances
@@ -191,7 +190,7 @@ class Grid:
                 family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
                 self._width(g, matrix, data, splits, scores, violation)
 
-        with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(workers) as pool:
             futures = [pool.submit(work) for _ in range(workers)]
             try:
                 while (left := wait(futures, timeout=0.05)).not_done:
@@ -278,7 +277,8 @@ class Grid:
             return np.asarray((product[test] + at) / rho)
         some = np.flatnonzero(coef)
         K = matrix.values[np.ix_(test, piece.rows[some])]
-        return np.asarray((K.astype(np.float64) @ coef[some] + at) / rho)
+        # no BLAS: its threads would wait for each other's by spinning
+        return np.asarray((np.einsum("ij,j->i", K.astype(np.float64), coef[some]) + at) / rho)
 
     def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
         truth = data.y[test]
@@ -295,7 +295,10 @@ class Grid:
 
     def _scored(self, machine: Any, X: Any, truth: Any, weight: Array | None) -> float:
         scorer = check_scoring(machine, scoring=self.scoring)
-        return float(scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight))
+        with np.errstate(over="ignore"):  # squares of errors beyond 1e154 are infinite
+            return float(
+                scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight)
+            )
 
     # ------------------------------------------------------------ the plain way
 

@@ -34,7 +34,7 @@ from adatron.selection.widths import Widths
 from adatron.solution import Status
 from adatron.solvers import Solver, make_solver, solve
 from adatron.solvers._run import meet_sums
-from adatron.threads import effective_threads, one_blas_thread
+from adatron.threads import effective_threads
 
 RANGE = (0.1, 3.0)  # of σ, times the median distance
 FACTOR = 1.25
@@ -83,8 +83,7 @@ def kernel_path(
     X = matrix("X", X, keep_float32=True)
     signs = finite_vector("y", y, length=X.shape[0])
     climber = _Climber(X, signs, kernel or Gaussian(sigma=1.0), C, loss, bias, radius, solver, tol, held_out, n_jobs)
-    with one_blas_thread():
-        return climber.run(_sigmas(sigma, step, factor, climber.median()), until_turned=until_turned, refine=refine)
+    return climber.run(_sigmas(sigma, step, factor, climber.median()), until_turned=until_turned, refine=refine)
 
 
 def _sigmas(sigma: Any, step: float | None, factor: float, median: float) -> Array:
