@@ -169,14 +169,17 @@ class ActiveSet:
         k = self.matrix(free, one)[:, 0]
         x = k.copy()
         _core.cholesky_solve(self.L, x)
-        if self.diagonal[q] - float((k * x).sum()) > DEPENDENT * self.diagonal[q]:
+        rounding = 16 * EPS * (self.largest + self.rho) * (1.0 + float(np.abs(x).sum())) ** 2
+        if self.diagonal[q] - float((k * x).sum()) > max(DEPENDENT * self.diagonal[q], rounding):
             return None
         if len(self.A):
             present = [here for here in self.members if here[free].any()]
             own = np.array([float(here[q]) for here in present])
             c = np.linalg.solve(self.schur, np.einsum("kf,f->k", self.A, x) - own)
             x = x - np.einsum("kf,k->f", self.across, c)
-        return sign * np.append(-x, 1.0)
+        direction = sign * np.append(-x, 1.0)
+        direction[np.abs(direction) < DEPENDENT * np.abs(direction).max()] = 0.0  # rounding must not meet a bound
+        return direction
 
     def curvature(self, index: Index, direction: Array) -> float:
         """dᵀKd, or 0 where it is rounding."""

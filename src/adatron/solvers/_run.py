@@ -56,6 +56,7 @@ class Run(ABC):
         self.evaluations = 0  # of kernel values outside the gram
         self.trial: float | None = None  # the bias that goes with β on the way, unlike the certificate's
         self.told = -1  # updates at the last row of the trace
+        self.small = problem.rows <= SMALL and self.stop.max_iter < 0  # an active-set method may finish it
         closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
         self.bounded = bool(closed) or len(problem.totals) == 2
         self._least = self._lowest = inf
@@ -82,8 +83,7 @@ class Run(ABC):
         badly it is scaled, it ends.
         """
         watch = self.watch
-        limited = self.problem.rows <= SMALL and self.stop.max_iter < 0
-        budgeted = limited and watch.max_time is None and watch.cpu_end is None
+        budgeted = self.small and watch.max_time is None and watch.cpu_end is None
         exact = self.gram.dtype == np.float64
         if budgeted:
             watch.cpu_end = thread_time() + (self.budget() if exact else ROUGH_BUDGET)
@@ -93,7 +93,7 @@ class Run(ABC):
             if budgeted:
                 watch.cpu_end = None
         self.settle()
-        if limited and exact and status is Status.STALLED and watch.cpu_end is None:
+        if self.small and exact and status is Status.STALLED and watch.cpu_end is None:
             status = self.guarded(self.finish)
         if status in EARLY:
             progress, watch.progress = watch.progress, None
