@@ -1,12 +1,15 @@
 """The last digits: from a solution within tol to the optimum itself.
 
-Which coefficients are at a bound and which are free is what a climb finds; the free ones then solve a linear system,
+Which coefficients are at a bound and which are free is what a solver finds; the free ones then solve a linear system,
 
     (K_ff + r) δ + b = −g_f  for the free,    Σ δ = what the sum still lacks,
 
 in float64. Those that leave their box are held at the bound they passed; those at a bound that want to leave it are
 let go; and again, until nothing changes. So the answer depends on the data alone, not on the path, the order of rows
 or the threads. It is kept only if the certificate says that it is better.
+
+Systems are solved with the core's own Cholesky factor and sums made by NumPy's own loops: LAPACK and BLAS would wake
+threads that cost more than such systems do, and only a process-wide setting could stop them.
 
 Cost: f² kernel values and f³/3 operations for f free coefficients, and a product with K, a few times over. More than
 `MOST` free ones are left as they are.
@@ -18,8 +21,8 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from adatron import _core
 from adatron._check import Array
 from adatron.certificates import certificate, gradient
 from adatron.gram import Gram
@@ -74,22 +77,25 @@ def _solved(problem: Problem, gram: Gram, beta: Array, free: Mask, g: Array) -> 
     K[np.diag_indices_from(K)] += problem.ridge[index]
     A = np.array([problem.group[index] == k for k in range(len(lacks))], dtype=np.float64).reshape(-1, len(index))
     present = A.any(axis=1)  # a sum without a free coefficient cannot be mended here
-    A, lacks = A[present], lacks[present]
+    A, lacks = np.ascontiguousarray(A[present]), lacks[present]
     scale = float(np.trace(K)) / len(K)
     if not SMALLEST < scale < np.inf:
         return None
-    try:
-        factor = cho_factor(K + JITTER * scale * np.eye(len(K)))
-    except LinAlgError:
+    factor = np.array(K, order="C")
+    factor[np.diag_indices_from(factor)] += JITTER * scale
+    if not _core.cholesky(factor):
         return None
-    across = cho_solve(factor, A.T)
+    across = A.copy()
+    _core.cholesky_solve(factor, across)
+    inner = np.einsum("kf,lf->kl", A, across)
     delta, b = np.zeros(len(index)), np.zeros(len(A))
     for _ in range(REFINEMENTS):
-        short, missing = -g[index] - K @ delta - A.T @ b, lacks - A @ delta
-        step = cho_solve(factor, short)
+        step = -g[index] - np.einsum("ij,j->i", K, delta) - np.einsum("kf,k->f", A, b)
+        missing = lacks - np.einsum("kf,f->k", A, delta)
+        _core.cholesky_solve(factor, step)
         if len(A):
-            more = np.linalg.solve(A @ across, A @ step - missing)
-            step, b = step - across @ more, b + more
+            more = np.linalg.solve(inner, np.einsum("kf,f->k", A, step) - missing)
+            step, b = step - np.einsum("kf,k->f", across, more), b + more
         delta = delta + step
     moved = beta.copy()
     moved[index] += delta

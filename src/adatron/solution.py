@@ -65,7 +65,9 @@ class Certificate:
 class Solution:
     """The coefficients of one problem, with status and certificate.
 
-    `rows` is the problem's number of kernel rows; 0 means one coefficient a row.
+    `rows` is the problem's number of kernel rows; 0 means one coefficient per row. A run that ends early returns its
+    iterate as it is, with the `bias` and `rho` on trial then; None: those of the certificate. `model_bias` and
+    `model_rho` are what a model is made with.
     """
 
     beta: Array
@@ -75,6 +77,18 @@ class Solution:
     seconds: float
     trace: Any = None
     rows: int = 0
+    bias: float | None = None
+    rho: float | None = None
+
+    @property
+    def model_bias(self) -> float:
+        """The bias of the model with these coefficients."""
+        return self.certificate.bias if self.bias is None else self.bias
+
+    @property
+    def model_rho(self) -> float:
+        """Likewise rho."""
+        return self.certificate.rho if self.rho is None else self.rho
 
     @property
     def converged(self) -> bool:

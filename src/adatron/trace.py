@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from threading import Event
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 from adatron._check import Array
@@ -89,6 +89,10 @@ class OutOfTime(Exception):
     """The deadline has passed."""
 
 
+class OutOfBudget(Exception):
+    """The CPU time that a solver may spend on a small problem is used up."""
+
+
 class StoppedByCaller(Exception):
     """The progress callback asked for an end."""
 
@@ -117,6 +121,8 @@ class Watch:
     started: float = field(default_factory=perf_counter)
     last: Report | None = None  # what was reported last
     coef: Callable[[], Array] = _none  # the coefficients at that time
+    grace: float = 0.1  # seconds that a certificate may take after the deadline
+    cpu_end: float | None = None  # on this thread's CPU clock; set by a run for itself and the runs inside it
 
     @property
     def seconds(self) -> float:
@@ -128,6 +134,10 @@ class Watch:
         """Whether anybody wants to know."""
         return self.trace is not None or self.progress is not None
 
+    def limit(self, max_time: float) -> None:
+        """End after so many seconds since the start, if that is sooner."""
+        self.max_time = max_time if self.max_time is None else min(self.max_time, max_time)
+
     def release(self) -> None:
         """Let go of the solver, which knows this watch."""
         self.coef = _none
@@ -137,25 +147,39 @@ class Watch:
         account of the whole again.
         """
         left = None if self.max_time is None else max(self.max_time - self.seconds, 1e-3)
-        return Watch(max_time=left, progress=self._repeat if self.progress else None, cancelled=self.cancelled)
+        return Watch(
+            max_time=left,
+            progress=self._repeat if self.progress else None,
+            cancelled=self.cancelled,
+            cpu_end=self.cpu_end,
+        )
 
     def _repeat(self, _: dict[str, float]) -> Any:
         known = {} if self.last is None else self.last.values()
         return self.progress and self.progress({**known, "seconds": self.seconds})
 
     def check(self) -> None:
-        """Raise when time is up, or when the solve has been called off."""
+        """Raise when time or budget is used up, or when the solve has been cancelled."""
         if self.cancelled.is_set():
             raise KeyboardInterrupt
         if self.max_time is not None and self.seconds > self.max_time:
             raise OutOfTime
+        if self.cpu_end is not None and thread_time() > self.cpu_end:
+            raise OutOfBudget
 
     def report(self, coef: Callable[[], Array], report: Report) -> None:
-        """Tell whoever listens; ``coef`` gives the coefficients, one a kernel row, to those who ask."""
+        """Tell whoever listens; ``coef`` gives the coefficients, one per kernel row, to those who ask.
+
+        What listeners take is not charged to the solver's budget.
+        """
+        began = 0.0 if self.cpu_end is None else thread_time()
         if self.held_out is not None:
             report.more["error"] = self.held_out(coef(), report.bias)
         self.coef, self.last = coef, report
         if self.trace is not None:
             self.trace.append(report)
-        if self.progress is not None and self.progress(report.values()) is True:
+        ended = self.progress is not None and self.progress(report.values()) is True
+        if self.cpu_end is not None:
+            self.cpu_end += thread_time() - began
+        if ended:
             raise StoppedByCaller

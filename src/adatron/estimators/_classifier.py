@@ -40,7 +40,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
     def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
         """Coefficients, one a row, and bias of a part."""
-        return solution.coef, solution.certificate.bias
+        return solution.coef, solution.model_bias
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, held_out: Any = None) -> Self:
@@ -238,7 +238,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
                 if isinstance(training.kernel, Precomputed):
                     values = np.asarray(points[:, support], dtype=np.float64) @ coef[some]
                 else:
-                    values = expansion(training.kernel, training.X[support], coef[some][None], points)[0]
+                    dtype = training.dtype(training.X.shape[0])  # as the model predicts
+                    values = expansion(training.kernel, training.X[support], coef[some][None], points, dtype=dtype)[0]
                 guessed = np.where(values + training.intercept(coef, bias) > 0, 1.0, -1.0)
                 return float(np.mean(guessed != signs)) if len(signs) else float("nan")
 

@@ -20,14 +20,15 @@ from adatron.polish import polish
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
-from adatron.solvers._run import meet_sums
-from adatron.threads import effective_threads, one_blas_thread
+from adatron.solvers._run import meet_sums, unsolved
+from adatron.threads import effective_threads
 from adatron.trace import Trace, Watch
 
 BIASES = ("exact", "augmented", "none")
 SMALL = 1000  # rows up to which float64 costs nothing worth sparing
 FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
+PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 VERBOSE_SECONDS = 1.0
 ADAPTABLE = ("gamma", "C", "epsilon")
@@ -141,10 +142,10 @@ class Training:
         """Of kernel values: small problems have float64, which costs nothing there, and are polished."""
         return np.dtype(np.float64 if rows <= SMALL or self.settings.tol < FLOAT64_TOL else np.float32)
 
-    def gram(self, rows: Index | None, threads: int, dtype: Any = None) -> Gram:
+    def gram(self, rows: Index | None, threads: int, dtype: Any = None, cache_bytes: float | None = None) -> Gram:
         """The matrix of these rows."""
         X, kernel = self.X, self.kernel
-        options: dict[str, Any] = {"cache_bytes": self.settings.cache_bytes, "threads": threads}
+        options: dict[str, Any] = {"cache_bytes": cache_bytes or self.settings.cache_bytes, "threads": threads}
         if self.whole is not None and rows is not None:
             return Gram(Precomputed(), self.whole[np.ix_(rows, rows)], dtype=self.dtype(len(rows)), **options)
         if rows is not None:
@@ -162,16 +163,34 @@ class Training:
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
         if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
             try:
-                self._share(largest, threads)
+                self._share(largest, threads, 1 if alone else threads)
             except KeyboardInterrupt:
                 watch.cancelled.set()
-        with one_blas_thread():
-            return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
+        return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
 
-    def _share(self, largest: int, threads: int) -> None:
-        """The whole matrix, once: one against one, every value serves many problems."""
-        everything = self.gram(None, threads, self.dtype(largest))
-        self.whole = everything.rows(np.arange(self.X.shape[0]))
+    def _left(self, job: Job, watch: Watch) -> Solution | None:
+        """What becomes of a problem whose turn comes too late: it hands back its start."""
+        if watch.cancelled.is_set():
+            status = Status.INTERRUPTED
+        elif watch.max_time is not None and watch.seconds > watch.max_time:
+            status = Status.MAX_TIME
+        else:
+            return None
+        solution = unsolved(job.problem, _start(job), status)
+        solution.trace = Trace()
+        return solution
+
+    def _share(self, largest: int, threads: int, at_once: int) -> None:
+        """The whole matrix, once: one against one, every value serves many problems.
+
+        Only where it fits into the cache, with what is copied from it for the problems solved at a time.
+        """
+        m, dtype = self.X.shape[0], self.dtype(largest)
+        left = self.settings.cache_bytes - dtype.itemsize * (m * m + at_once * largest**2)
+        passing = dtype.itemsize * m * min(m, PASSING)
+        if left >= passing:
+            everything = self.gram(None, threads, dtype, passing)
+            self.whole = everything.rows(np.arange(m))
 
     def intercept(self, coef: Array, bias: float) -> float:
         """The bias, with what a bias in the kernel amounts to."""
@@ -181,11 +200,14 @@ class Training:
         solutions: list[Solution] = []
         shared: Gram | None = None
         for job in jobs:
+            if (left := self._left(job, watch)) is not None:
+                solutions.append(left)
+                continue
             if job.rows is None:  # rows that one problem has computed serve the next
                 gram = shared = shared or self.gram(None, threads)
             else:
                 gram = self.gram(job.rows, threads)
-            share = _share(watch, len(jobs) - len(solutions))
+            share = _share(watch, len(jobs) - len(solutions), len(jobs))
             share.progress = _relay(share, watch)
             solutions.append(self._one(job, gram, share))
             if solutions[-1].status in (Status.INTERRUPTED, Status.STOPPED):
@@ -201,9 +223,12 @@ class Training:
 
             def run(job: Job) -> Solution:
                 nonlocal waiting
-                share = _share(watch, -(-waiting // threads))
+                share = _share(watch, -(-waiting // threads), -(-len(jobs) // threads))
                 waiting -= 1
-                return self._one(job, self.gram(job.rows, 1), share)
+                if (left := self._left(job, watch)) is not None:
+                    return left
+                gram = self.gram(job.rows, 1, cache_bytes=self.settings.cache_bytes / threads)
+                return self._one(job, gram, share)
 
             futures = [pool.submit(run, job) for job in jobs]
             try:
@@ -216,12 +241,11 @@ class Training:
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
         settings = self.settings
         watch.held_out = job.held_out
-        start = None if job.start is None else meet_sums(job.problem, job.start)
         solution = solve(
             job.problem,
             gram,
             settings.solver,
-            start=start,
+            start=None if job.start is None else _start(job),
             tol=settings.tol,
             max_iter=settings.max_iter,
             watch=watch,
@@ -231,10 +255,15 @@ class Training:
         return solution
 
 
-def _share(watch: Watch, waiting: int) -> Watch:
-    """A watch for the next of so many problems: a fair part of the time that is left."""
+def _start(job: Job) -> Array:
+    """A feasible point to start from."""
+    return job.problem.start() if job.start is None else meet_sums(job.problem, job.start)
+
+
+def _share(watch: Watch, waiting: int, rounds: int) -> Watch:
+    """A watch for the next of so many problems: a fair part of the time that is left, and of the grace after it."""
     left = None if watch.max_time is None else max(watch.max_time - watch.seconds, 1e-3) / max(waiting, 1)
-    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled)
+    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled, grace=watch.grace / rounds)
 
 
 def _relay(share: Watch, watch: Watch) -> Progress | None:

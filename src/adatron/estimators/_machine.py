@@ -188,7 +188,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_status_ = int(not self.converged_)
         self.stop_reason_ = told.status.value
         self.objective_ = float(sum(solution.certificate.objective for solution in solutions))
-        self.duality_gap_ = max(solution.certificate.gap for solution in solutions)
+        self.duality_gap_ = float(np.max([solution.certificate.gap for solution in solutions]))  # NaN if any is
         self.kkt_violation_ = max(solution.certificate.kkt_violation for solution in solutions)
         self._reporter.end()
         del self._reporter

@@ -96,7 +96,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
             return {"_model": model, "offset_": -model.bias}
 
         solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        self._model = attributes([solution.coef], np.array([solution.model_bias]))["_model"]
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef

@@ -235,10 +235,9 @@ class NuSVC(KernelClassifier):
         return rho if rho > 0 else 1.0
 
     def _machine(self, problem: Problem, solution: Solution) -> tuple[Array, float]:
-        at = solution.certificate
         heavier = problem.upper.sum() + problem.lower.sum()
         if problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2:
             # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
             return np.zeros(problem.rows), float(np.sign(heavier))
-        rho = at.rho if at.rho > 0 else 1.0
-        return solution.coef / rho, at.bias / rho
+        rho = solution.model_rho if solution.model_rho > 0 else 1.0
+        return solution.coef / rho, solution.model_bias / rho

@@ -44,7 +44,7 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
             return {"_model": self._model_of(training, rows, support, coefs[0][support][None], bias)}
 
         solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
-        self._model = attributes([solution.coef], np.array([solution.certificate.bias]))["_model"]
+        self._model = attributes([solution.coef], np.array([solution.model_bias]))["_model"]
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
@@ -233,4 +233,4 @@ class NuSVR(KernelRegressor):
     @property
     def epsilon_(self) -> float:
         """The half width of the tube."""
-        return -float(self.solutions_[0].certificate.rho)
+        return -float(self.solutions_[0].model_rho)

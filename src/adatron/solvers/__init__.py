@@ -97,6 +97,8 @@ def solve(
     if watch is None:
         listener = Trace() if trace else None
         watch = Watch(max_time=max_time, progress=progress, trace=listener, held_out=held_out)
+    elif max_time is not None:
+        watch.limit(watch.seconds + max_time)
     _check(problem, gram, chosen, start)
     if np.abs(gram.diagonal).max() > FLOAT32_VALUES:
         gram = gram.in_float64()

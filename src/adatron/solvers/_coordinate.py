@@ -81,7 +81,8 @@ class CoordinateRun(Run):
                 self.settle()
                 if self.content(self.judge()):
                     return Status.CONVERGED
-                self.restart()
+                if not 0 <= self.stop.max_iter <= self.n_iter:
+                    self.restart()
                 aim *= 0.5
             self.be_patient(account)
             if 0 <= self.stop.max_iter <= self.n_iter:
@@ -157,11 +158,16 @@ class CoordinateRun(Run):
         return np.ascontiguousarray(rows, dtype=np.int64)
 
     def settle(self) -> None:
-        """Coefficients from the core; sums, which a climb with a bias on trial meets in the end only, put right."""
+        """Coefficients from the core; sums, which a run with a bias on trial meets in the end only, put right."""
         if self.core is not None and np.isfinite(self.core.beta).all():
             self.beta, self.guess = self.core.beta, self.core.product
         if self.problem.sums:
             self.beta = meet_sums(self.problem, self.beta)
+
+    def last_row(self) -> None:
+        """An epoch that was cut short."""
+        if self.core is not None and self.updates + self.core.updates != self.told:
+            self.look()
 
 
 def curvatures(problem: Problem, gram: Gram) -> Array:

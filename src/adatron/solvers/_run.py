@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from math import inf, nan
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -14,15 +17,21 @@ from adatron.certificates import bias, certificate, gradient
 from adatron.gram import Gram, Paced
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
+from adatron.solvers._active_set import ActiveSet, Unbounded
 from adatron.solvers.protocol import Stop
-from adatron.trace import OutOfTime, Report, StoppedByCaller, Watch
+from adatron.trace import OutOfBudget, OutOfTime, Report, StoppedByCaller, Watch
 
 CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
-LAST_MOMENT = 0.1  # seconds for a certificate after the deadline
+EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)  # ends that return the iterate as it is
+FEASIBLE = 1e-9  # relative to the largest coefficient: no gap is claimed for a point that misses box or sums by more
 PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
 FALL = 1e-9  # of the objective, that counts as progress
 DOUBT = 50  # epochs before the existence of a hard margin is doubted
 BEYOND = 1e100  # an objective so large has no end
+SMALL = 300  # rows of problems that no solver may spend more on than a budget of CPU time, unless told how much
+BUDGET = 0.6  # seconds; well-scaled problems of this size take the papers' algorithms 1 to 300 ms
+ROUGH_BUDGET = 0.3  # seconds in float32, after which float64 goes on
+FINISH = 0.7  # seconds for the active-set method after that: 300 iterations over 300 free coefficients
 ENDLESS = 1e-9  # ‖Kd‖ next to nothing against d: the coefficients grow along d without end
 
 
@@ -45,6 +54,8 @@ class Run(ABC):
         self.guess = np.zeros(problem.rows)  # K·fold(β) as the climb knows it
         self.n_iter = 0
         self.evaluations = 0  # of kernel values outside the gram
+        self.trial: float | None = None  # the bias that goes with β on the way, unlike the certificate's
+        self.told = -1  # updates at the last row of the trace
         closed = np.isfinite([problem.lower, problem.upper]).all() or problem.ridge.any()
         self.bounded = bool(closed) or len(problem.totals) == 2
         self._least = self._lowest = inf
@@ -60,21 +71,94 @@ class Run(ABC):
         """Take over from the core what it has; called before the end. What is in β already stays."""
         return
 
+    def last_row(self) -> Any:
+        """Tell of the iterate that a run which ends early returns, unless the last row of the trace did."""
+        return
+
     def solve(self) -> Solution:
-        """Climb, and hand back what there is, whatever ends the climb."""
+        """Iterate, and hand back what there is, whatever ends the run.
+
+        A small problem on which the solver stalls, or spends its budget, is finished by an active-set method: however
+        badly it is scaled, it ends.
+        """
+        watch = self.watch
+        limited = self.problem.rows <= SMALL and self.stop.max_iter < 0
+        budgeted = limited and watch.max_time is None and watch.cpu_end is None
+        exact = self.gram.dtype == np.float64
+        if budgeted:
+            watch.cpu_end = thread_time() + (self.budget() if exact else ROUGH_BUDGET)
         try:
-            status = self.climb()
-        except End as end:
-            status = end.status
-        except OutOfTime:
-            status = Status.MAX_TIME
-        except StoppedByCaller:
-            status = Status.STOPPED
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            status = self.guarded(self.climb)
+        finally:
+            if budgeted:
+                watch.cpu_end = None
         self.settle()
-        self.watch.release()
+        if limited and exact and status is Status.STALLED and watch.cpu_end is None:
+            status = self.guarded(self.finish)
+        if status in EARLY:
+            progress, watch.progress = watch.progress, None
+            self.guarded(self.last_row)
+            watch.progress = progress
+        else:
+            self.trial = None
+        watch.release()
         return self.solution(status)
+
+    def guarded(self, work: Callable[[], Any]) -> Any:
+        """The status in which ``work`` ends, by itself or otherwise."""
+        try:
+            return work()
+        except End as end:
+            return end.status
+        except OutOfBudget:
+            return Status.STALLED
+        except OutOfTime:
+            return Status.MAX_TIME
+        except StoppedByCaller:
+            return Status.STOPPED
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
+
+    def budget(self) -> float:
+        """Seconds of CPU time for a small problem, before an active-set method finishes it."""
+        return BUDGET
+
+    def finish(self) -> Status:
+        """The active-set method from β on; the certificate decides what is kept."""
+        problem, gram = self.problem, self.gram
+        reached, before = self.beta, self.judge()
+        if self.content(before):
+            return Status.CONVERGED
+        if before.kkt_violation <= self.noise():
+            return Status.STALLED  # rounding hides all that is left to gain
+        gram.activate(None)
+        K = gram.rows(np.arange(problem.rows))
+        method = ActiveSet(problem, K, meet_sums(problem, reached), self.stop.tol)
+        try:
+            method.run(thread_time() + FINISH, self.watch.check)
+        except Unbounded:
+            if not self.bounded:
+                return Status.UNBOUNDED
+        finally:
+            verdict = certificate(problem, gram, method.best)
+            if is_feasible(verdict, method.best) and verdict.kkt_violation < before.kkt_violation:
+                self.beta, before = method.best, verdict
+                self.guess = np.asarray(gram.product(problem.fold(self.beta)))
+                self.tell_finish(verdict)
+        return Status.CONVERGED if self.content(before) else Status.STALLED
+
+    def tell_finish(self, verdict: Certificate) -> None:
+        """The last row of the trace, of where the active-set method ended."""
+        account = account_of(self.problem, self.beta, self.guess, verdict.bias, verdict.rho)
+        last = self.watch.last
+        more = {} if last is None else {name: value for name, value in last.more.items() if name != "error"}
+        epoch = self.n_iter if last is None else last.epoch - (self.before.epoch if self.before else 0)
+        self.tell(account, bias=verdict.bias, updates=max(self.told, 0), epoch=epoch, **more)
+
+    def noise(self) -> float:
+        """What rounding alone may make of the gradient, in float64."""
+        coef = self.problem.fold(self.beta)
+        return float(16 * np.finfo(np.float64).eps * np.abs(self.gram.diagonal).max() * np.abs(coef).sum())
 
     def product(self) -> Array:
         """K·fold(β), made anew."""
@@ -98,6 +182,7 @@ class Run(ABC):
     def tell(self, account: Any, *, bias: float, updates: int, epoch: int | None = None, **more: float) -> None:
         """A row of the trace; an epoch is an iteration unless told otherwise."""
         watch = self.watch
+        self.trial, self.told = bias, updates
         if not watch.listens:
             return
         at = self.n_iter if epoch is None else epoch
@@ -120,7 +205,7 @@ class Run(ABC):
         Where the box has no end the objective may fall for ever, and counts for nothing.
         """
         if not abs(objective) < BEYOND:
-            raise End(Status.UNBOUNDED)
+            raise End(Status.STALLED if self.bounded else Status.UNBOUNDED)
         somewhere = lack < 0.99 * self._least
         if self.bounded:
             somewhere |= objective < self._lowest - FALL * abs(self._lowest)
@@ -168,14 +253,15 @@ class Run(ABC):
         self.gram.activate(None)
 
     def solution(self, status: Status) -> Solution:
-        """Coefficients, status and certificate; whoever has no time left gets none, and is told so."""
-        ended_early = status in (Status.MAX_TIME, Status.INTERRUPTED)
-        hurry = Watch(max_time=LAST_MOMENT if ended_early else None)
+        """Coefficients, status and certificate; where no time is left there is none, and its values say so."""
+        in_haste = status in (Status.MAX_TIME, Status.INTERRUPTED)
+        hurry = Watch(max_time=self.watch.grace if in_haste else None)
         try:
             verdict = certificate(self.problem, Paced(self.gram, hurry.check), self.beta)
         except OutOfTime:
-            g = gradient(self.problem, self.guess, self.beta)
-            verdict = Certificate(nan, inf, nan, inf, inf, nan, *bias(self.problem, g, self.beta))
+            verdict = no_certificate(self.problem, self.beta, self.guess)
+        if not is_feasible(verdict, self.beta):
+            verdict = replace(verdict, gap=nan)
         return Solution(
             beta=self.beta,
             status=status,
@@ -184,7 +270,33 @@ class Run(ABC):
             seconds=self.watch.seconds,
             trace=self.watch.trace,
             rows=self.problem.rows,
+            bias=self.trial,
         )
+
+
+def no_certificate(problem: Problem, beta: Array, product: Array) -> Certificate:
+    """What is said of coefficients that there was no time to judge, with the bias that ``product`` gives."""
+    g = gradient(problem, product, beta)
+    return Certificate(nan, inf, nan, inf, inf, nan, *bias(problem, g, beta))
+
+
+def is_feasible(verdict: Certificate, beta: Array) -> bool:
+    """Whether a certified β keeps box and sums, but for rounding."""
+    return not verdict.infeasibility > FEASIBLE * (1 + float(np.abs(beta).max()))
+
+
+def unsolved(problem: Problem, beta: Array, status: Status) -> Solution:
+    """A start handed back as it is. Zero needs no kernel values for its certificate; anything else gets none."""
+    zero = np.zeros(problem.rows)
+    verdict = no_certificate(problem, beta, zero) if beta.any() else certificate(problem, _Zero(), beta)
+    return Solution(beta=beta, status=status, certificate=verdict, n_iter=0, seconds=0.0, rows=problem.rows)
+
+
+class _Zero:
+    """The product of any Gram matrix with no coefficients."""
+
+    def product(self, coef: Array) -> Array:
+        return np.zeros(len(coef))
 
 
 def slack(problem: Problem, beta: Array, product: Array) -> Array:

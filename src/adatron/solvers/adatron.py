@@ -18,6 +18,7 @@ arrives: λ ← λ + ρ ω, with ρ added to every kernel value.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from adatron._check import Array, choice, integer, real
 from adatron.certificates import bias, gradient
 from adatron.gram import Gram
 from adatron.problems import Problem
-from adatron.solution import Solution
+from adatron.solution import Solution, Status
 from adatron.solvers._coordinate import CoordinateRun, curvatures, newton_steps
+from adatron.solvers._run import End
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -106,6 +108,8 @@ class _Run(CoordinateRun):
         if self.augment:  # within an epoch the core lets the shift follow Σβ
             self.stride = 1.0 if self.moved else 2.0 * self.stride  # with all at their bounds Σβ tells no distance
             self.shift += self.stride * self.augment * self.tried[-1][1]
+            if not isfinite(self.shift):
+                raise End(Status.STALLED)
         elif self.n_iter == 0:
             self.first_objective = self.core.account(bias=0.0, rho=0.0).objective
             if not self.fresh:  # the first trials shall not undo what the start is worth
@@ -123,7 +127,7 @@ class _Run(CoordinateRun):
     def at_rest(self, account: Any) -> bool:
         if self.problem.sums:
             self.moved = self.core.largest > 0
-            self.tried = [*self.tried[-1:], (self.shift, account.sum - self.problem.totals[0])]
+            self.tried = [*self.tried[-1:], (self.shift, float(account.sum - self.problem.totals[0]))]
             self._mind(account)
         # without a coefficient below its bound in one of the classes, the margin is larger than 1 for good
         return self.settled and not account.margin < 1 - self.stop.tol
@@ -140,7 +144,7 @@ class _Run(CoordinateRun):
             self.best, self.best_at = lack, self.n_iter
         elif not self.augment and self.n_iter - self.best_at > LOST:
             mean = float(self.gram.diagonal.mean())
-            self.augment = mean / np.sqrt(len(self.problem)) if mean > 0 else 1.0
+            self.augment = mean / sqrt(len(self.problem)) if mean > 0 else 1.0
             self.step = self.steps()
             if not account.objective < self.first_objective:
                 self.beta = self.origin

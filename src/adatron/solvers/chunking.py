@@ -10,7 +10,8 @@ Stop      when the certificate of the whole problem is within tol.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from adatron._check import Array, integer
 from adatron.certificates import gradient
 from adatron.gram import Gram
 from adatron.problems import Problem
-from adatron.solution import Solution, Status
+from adatron.solution import Certificate, Solution, Status
 from adatron.solvers._run import End, Run, account_of, meet_sums
 from adatron.solvers.protocol import About, Capabilities, Solver, Stop
 from adatron.trace import Watch
@@ -95,10 +96,7 @@ class _Run(Run):
     def climb(self) -> Status:
         best, idle = np.inf, 0
         while True:
-            verdict = self.judge()
-            self.guess = self.product()
-            account = account_of(self.problem, self.beta, self.guess, verdict.bias, verdict.rho)
-            self.tell(account, bias=verdict.bias, updates=self.updates)
+            verdict = self.look()
             if self.content(verdict):
                 return Status.CONVERGED
             idle = 0 if verdict.objective < best - 1e-14 * abs(best) else idle + 1
@@ -112,6 +110,21 @@ class _Run(Run):
             tol = max(INNER * verdict.kkt_violation, ENOUGH * self.stop.tol) * 0.5**idle
             self.chunk(self.choose(gradient(self.problem, self.guess, self.beta)), tol)
             self.n_iter += 1
+
+    def look(self) -> Certificate:
+        """The certificate of where we stand, also for the trace."""
+        verdict = self.judge()
+        self.guess = self.product()
+        account = account_of(self.problem, self.beta, self.guess, verdict.bias, verdict.rho)
+        self.tell(account, bias=verdict.bias, updates=self.updates)
+        return verdict
+
+    def last_row(self) -> None:
+        """A chunk that was cut short: if there is no time to judge it, the certificate's bias goes with it."""
+        if self.updates != self.told:
+            self.trial = None
+            self.watch = replace(self.watch, max_time=self.watch.seconds + self.watch.grace, cancelled=Event())
+            self.look()
 
     def settle(self) -> None:
         """A chunk that was cut short may miss its sums by the rounding of what it had in hand."""

@@ -31,7 +31,7 @@ from adatron._check import Array, integer
 from adatron.gram import Gram, nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import End, Run, slack, spans
+from adatron.solvers._run import SMALL, End, Run, slack, spans
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -39,10 +39,14 @@ INNER = 0.07  # the small problem is solved to this part of the gap
 NEWTON_STEPS = 20  # a member of the working set, that pairs may take
 NEWTON_MOST = 1400  # free coefficients that are worth a factorisation
 SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
+SMALL_SET = 256  # below this a step takes as long whatever the size
+SMALL_STEPS = 1000  # per coefficient: pairs on a small problem that take more are slow
+ROUNDED = 5  # rounds without a smaller violation after which it may be rounding
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
 WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
 
+BUDGET = 0.05, 0.35  # seconds of CPU time for 0 and 300 rows: well-scaled problems take 1 to 20 ms
 TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, that rounding could have made
 SLOW_RATE = 2e10  # multiply-adds a second to count on
 
@@ -105,6 +109,9 @@ class _Run(Run):
         self.rounds = 0
         self.engine: Any = None  # the core's climb, while one is under way
 
+    def budget(self) -> float:
+        return BUDGET[0] + BUDGET[1] * self.problem.rows / SMALL
+
     def climb(self) -> Status:
         """Sample if that pays, then climb and judge until the judge is content."""
         lean = self.sample() if self.fresh else bool(self.solver.lean)
@@ -139,11 +146,6 @@ class _Run(Run):
             if self.solver.lean is None and support > LEAN_SUPPORT:
                 return False
         return True
-
-    def noise(self) -> float:
-        """What rounding alone may make of the gradient, in float64."""
-        coef = self.problem.fold(self.beta)
-        return float(16 * np.finfo(np.float64).eps * np.abs(self.gram.diagonal).max() * np.abs(coef).sum())
 
     def near_margin(self) -> NDArray[np.int64] | None:
         """Rows that are free, violate, or come next to it; None when that is most of them."""
@@ -187,7 +189,13 @@ class _Run(Run):
                     best, best_round = gap, engine.rounds
                 if engine.rounds - best_round > patience:
                     return  # its sums may have drifted: judge afresh
-                most = SLICE_STEPS / size
+                if whole and exact and engine.rounds - best_round > ROUNDED:
+                    engine.write(self.beta)
+                    if best < self.noise():
+                        return
+                most = SLICE_STEPS / max(size, SMALL_SET)
+                if size < SMALL_SET:
+                    most = min(most, SMALL_STEPS * size)
                 limit = int(most if whole and exact else min(most, 200 * size)) + 1  # float32 sums drift
                 if self.stop.max_iter >= 0:
                     limit = min(limit, self.stop.max_iter - done - engine.steps)
@@ -202,6 +210,7 @@ class _Run(Run):
                     raise End(Status.UNBOUNDED)
         finally:
             self.settle()
+            self.trial = engine.bias
             self.n_iter += engine.steps
             self.rounds += engine.rounds
             self.engine = None

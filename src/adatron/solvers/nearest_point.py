@@ -148,6 +148,11 @@ class _Run(Run):
         self.tell(account, bias=b, updates=self.n_iter)
         return account
 
+    def last_row(self) -> None:
+        """Steps since the last report."""
+        if self.core is not None and self.n_iter != self.told:
+            self.report()
+
     def settle(self) -> None:
         if self.core is not None:
             distance = self.distance()

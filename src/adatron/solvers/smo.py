@@ -163,6 +163,11 @@ class _Run(Run):
             self.patience(account.kkt_violation, account.objective, self.n_iter / n)
             self.doubt(self.n_iter / n)
 
+    def last_row(self) -> None:
+        """Steps since the last report."""
+        if self.core is not None and self.n_iter != self.told:
+            self.tell(self.core.account(bias=self.core.bias, rho=0.0), bias=self.core.bias, updates=self.n_iter)
+
     def settle(self) -> None:
         if self.core is not None and np.isfinite(self.core.beta).all():
             self.beta, self.guess = self.core.beta, self.core.product
