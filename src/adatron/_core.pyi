@@ -157,6 +157,9 @@ def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDAr
 def add_product(kernel: Sequence[Term], *, rows: Points64, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points64, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
     """out += weight @ kernel(rows[index], columns), in float64."""
 
+def cholesky_forward(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> None:
+    """Every row of b becomes the x with L x = b."""
+
 def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> bool:
     """
     The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.

@@ -2,23 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any, cast
-
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[None]:
-    """While it lasts BLAS works alone: its threads wait by spinning, which costs more than small systems do."""
-    return cast(AbstractContextManager[None], _libraries().limit(limits=1, user_api="blas"))
 
 
 def effective_threads(n_jobs: int | None = None) -> int:
