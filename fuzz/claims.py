@@ -43,6 +43,8 @@ class Claims(Words):
         if not np.isfinite(beta).all():
             return self.find("not finite", where + "coefficients are not finite") if not self.said else None
         size = float(np.abs(beta).sum())
+        if type(self.estimator).__name__ == "NuSVC" and self.said:  # of a larger nu, where the one given has no margin
+            problem = problem.with_larger_sums(beta)
         off = problem.infeasibility(beta)
         if off > 1e-7 * size + 2 * at.infeasibility and off > 1e-300:
             self.find("infeasible", where + f"off by {off:.2e} of Σ|β| = {size:.2e}, claimed {at.infeasibility:.2e}")

@@ -81,7 +81,7 @@ class Predictions(Claims):
         place = {int(row): j for j, row in enumerate(self.support)}
         for k, (problem, solution) in enumerate(zip(problems, e.solutions_, strict=True)):
             own = problem.fold(np.asarray(solution.beta, dtype=float))
-            rho = solution.certificate.rho if type(e).__name__ == "NuSVC" and solution.certificate.rho > 0 else 1.0
+            rho = solution.model_rho if type(e).__name__ == "NuSVC" and solution.model_rho > 0 else 1.0
             expected = np.zeros(len(self.support))
             rows = self.kept[problem.rows]
             for row, value in zip(rows[own != 0], own[own != 0] / rho, strict=True):
@@ -92,7 +92,7 @@ class Predictions(Claims):
             offset = abs(coef[k] - expected).max(initial=0.0)
             if offset > 1e-9 * np.abs(expected).max(initial=0.0) and not hopeless:
                 self.find("model", f"output {k}: dual_coef_ is not the solution's, off by {offset:.2e}")
-            wanted = solution.certificate.bias / rho + self.augment * float(own.sum())
+            wanted = solution.model_bias / rho + self.augment * float(own.sum())
             within = 1e-9 * (abs(wanted) + self.augment * float(np.abs(own).sum()))
             if abs(bias[k] - wanted) > within and not hopeless:
                 self.find("model", f"output {k}: intercept_ is {bias[k]:.10g}, the solution's bias {wanted:.10g}")

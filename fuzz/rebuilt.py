@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,14 @@ class Rebuilt:
     def spread(self, values: Array) -> Array:
         """One value per variable."""
         return np.tile(values, 2) if self.doubled else values
+
+    def with_larger_sums(self, beta: Array) -> Rebuilt:
+        """The problem with the sums that β has, if both are larger than asked for, and alike."""
+        up, down = (abs(float(beta[members].sum())) for members, _ in self.sums)
+        asked = abs(self.sums[0][1])
+        if not (up > asked * (1 + 1e-9) and abs(up - down) <= 1e-9 * up):
+            return self
+        return replace(self, sums=[(members, np.copysign(up, total)) for members, total in self.sums])
 
     def infeasibility(self, beta: Array) -> float:
         """How far β is outside the box or off a sum."""

@@ -85,10 +85,23 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     point = finite_vector("beta", beta, length=len(problem))
     if real("snap", snap, at_least=0) > 0:
         point = snapped(problem, point, snap)
-    verdict = replace(judgement(problem, gram, point), rounding=gram.rounding(problem.fold(point)))
+    verdict = with_rounding(judgement(problem, gram, point), gram.rounding(problem.fold(point)), problem, point)
     if not is_convex(problem, gram, point):
         verdict = replace(verdict, primal=nan, gap=nan)
     return verdict
+
+
+def with_rounding(verdict: Certificate, rounding: float, problem: Problem, beta: Array) -> Certificate:
+    """The certificate with errors of K·β of at most ``rounding``, and the gap that they leave possible.
+
+    An error e of f changes ½ cᵀKc by at most ½ Σ|c| e, and a loss by at most its coefficient's reach times e, which at
+    the optimum is |β|.
+    """
+    size = max(abs(verdict.primal), abs(verdict.dual))
+    if not (np.isfinite(size) and np.isfinite(verdict.gap)):
+        return replace(verdict, rounding=rounding)
+    possible = 2 * rounding * float(np.abs(beta).sum())
+    return replace(verdict, rounding=rounding, gap=verdict.gap + (possible / size if size > 0 else 0.0))
 
 
 def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:

@@ -156,9 +156,9 @@ class Gram:
         if self.part_of is not None:
             whole, index = self.part_of
             return _subset(whole, index, dtype=np.float64, exact=whole.dtype == np.float64)._unless(whole.arithmetic)
-        if self.dtype == np.float64 and (self.points is None or self.arithmetic.exact):
-            return None
         exact = self.dtype == np.float64
+        if exact and not self._negligible and (self.points is None or self.arithmetic.exact):
+            return None
         if exact and not any(of_distances(((1.0, factors),)) for _, factors in self.kernel.terms() or () if factors):
             return None  # nothing but dot products, which float64 does as well as it can
         self.core.forget()

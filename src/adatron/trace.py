@@ -122,6 +122,7 @@ class Watch:
     last: Report | None = None  # what was reported last
     coef: Callable[[], Array] = _none  # the coefficients at that time
     grace: float = 0.1  # seconds that a certificate may take after the deadline
+    share: float = 1.0  # of the CPU time that small problems may take: many problems of one fit divide it
     cpu_end: float | None = None  # on this thread's CPU clock; set by a run for itself and the runs inside it
 
     @property
@@ -151,6 +152,7 @@ class Watch:
             max_time=left,
             progress=self._repeat if self.progress else None,
             cancelled=self.cancelled,
+            share=self.share,
             cpu_end=self.cpu_end,
         )
 

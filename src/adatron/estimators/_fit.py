@@ -33,6 +33,7 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
+LEAST_SHARE = 0.05  # of the CPU time for small problems that are hard to solve, however many a fit has
 VERBOSE_SECONDS = 1.0
 MOST_THREADS = 4096
 MOST_BYTES = 2.0**62  # of a cache: more is as good as no limit
@@ -311,7 +312,8 @@ def _start(job: Job) -> Array:
 def _share(watch: Watch, waiting: int, rounds: int) -> Watch:
     """A watch for the next of so many problems: a fair part of the time that is left, and of the grace after it."""
     left = None if watch.max_time is None else max(watch.max_time - watch.seconds, 1e-3) / max(waiting, 1)
-    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled, grace=watch.grace / rounds)
+    share = max(1 / rounds, LEAST_SHARE)
+    return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled, grace=watch.grace / rounds, share=share)
 
 
 def _relay(share: Watch, watch: Watch) -> Progress | None:

@@ -86,7 +86,7 @@ class Run(ABC):
         budgeted = self.small and watch.max_time is None and watch.cpu_end is None
         exact = self.gram.dtype == np.float64
         if budgeted:
-            watch.cpu_end = thread_time() + (self.budget() if exact else ROUGH_BUDGET)
+            watch.cpu_end = thread_time() + watch.share * (self.budget() if exact else ROUGH_BUDGET)
         try:
             status = self.guarded(self.climb)
         finally:
@@ -135,7 +135,7 @@ class Run(ABC):
         K = gram.rows(np.arange(problem.rows))
         method = ActiveSet(problem, K, meet_sums(problem, reached), self.stop.tol)
         try:
-            method.run(thread_time() + FINISH, self.watch.check)
+            method.run(thread_time() + self.watch.share * FINISH, self.watch.check)
         except Unbounded:
             if not self.bounded:
                 return Status.UNBOUNDED
