@@ -259,13 +259,17 @@ class Training:
                 gram = self.gram(job.rows, 1, cache_bytes=self.settings.cache_bytes / threads)
                 return self._one(job, gram, share)
 
-            futures = [pool.submit(run, job) for job in jobs]
             try:
-                while wait(futures, timeout=0.05).not_done:
-                    pass
-            except KeyboardInterrupt:
-                watch.cancelled.set()
-            return [future.result() for future in futures]
+                futures = [pool.submit(run, job) for job in jobs]
+                try:
+                    while wait(futures, timeout=0.05).not_done:
+                        pass
+                except KeyboardInterrupt:
+                    watch.cancelled.set()
+                return [future.result() for future in futures]
+            except BaseException:
+                watch.cancelled.set()  # leaving the pool waits for what is under way
+                raise
 
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
         watch.held_out = job.held_out
