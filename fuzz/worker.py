@@ -73,7 +73,7 @@ class Run:
         peak = _resident(peak=True) - before
         self.result |= {"cpu": cpu, "wall": wall, "peak": peak}
         limit, estimator = self._limit(), self.case.estimator
-        if self.case.task != "invalid" and estimator.max_time is not None:
+        if self.case.task == "fit" and estimator.max_time is not None:
             limit = min(limit, estimator.max_time + 1.0) * (2 if estimator.n_jobs == 2 else 1)
         if cpu > limit:
             self.judge.find("slow", f"{cpu:.1f} s of CPU, limit {limit:g} s")
@@ -168,7 +168,7 @@ class Run:
             C=e.C,
             loss=e.loss,
             bias=e.bias,
-            tol=e.tol,
+            tol=max(e.tol, 1e-4),
             kernel=kernel,
         )
         chosen = path.best

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from adatron._check import Array, choice, finite_vector, integer, real
-from adatron.certificates import with_rounding
+from adatron.certificates import judgement, with_rounding
 from adatron.convexity import is_convex
 from adatron.gram import Gram
 from adatron.precision import EXACT
@@ -65,6 +65,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
 # Part of the tolerance that errors of kernel values may take up before a more exact arithmetic takes over.
 ROUNDING_SHARE = 0.5
 UNSURE = (Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
+RIDGE_SHARE = 1e-5  # of the largest kernel value, that a ridge has to be for float32
 ENDED_EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
 FLOAT32_TOL = 1e-5  # below this float32 only makes a start
 
@@ -103,9 +104,9 @@ def solve(
     elif max_time is not None:
         watch.limit(watch.seconds + max_time)
     _check(problem, gram, chosen, start)
-    if gram.overflows:
+    if gram.overflows or _ridge_is_lost(problem, gram):
         gram = gram.refined() or gram
-    iterations = 0
+    iterations, origin = 0, start
     while True:
         single = gram.dtype == np.float32
         first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
@@ -118,8 +119,23 @@ def solve(
         if finer is None:
             return solution
         iterations, start, gram = solution.n_iter, solution.beta, finer
+        if solution.status in UNSURE:
+            start = _better(problem, gram, start, problem.start() if origin is None else origin)
         if stop.max_iter >= 0:
             stop = replace(stop, max_iter=max(0, max_iter - iterations))
+
+
+def _ridge_is_lost(problem: Problem, gram: Gram) -> bool:
+    """Whether float32 cannot tell K + r from K: along directions that only the ridge holds, steps would go anywhere."""
+    if gram.dtype == np.float64 or not problem.ridge.any():
+        return False
+    return bool(problem.ridge[problem.ridge > 0].min() < RIDGE_SHARE * np.abs(gram.diagonal).max())
+
+
+def _better(problem: Problem, gram: Gram, *points: Array) -> Array:
+    """The point with the lowest objective: what float32 has led astray is no start."""
+    found = {judgement(problem, gram, point).objective: point for point in points}
+    return found[min(found)]
 
 
 def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Solution:

@@ -44,6 +44,11 @@ SMALL_SET = 256  # below this a step takes as long whatever the size
 SMALL_STEPS = 1000  # per coefficient: pairs on a small problem that take more are slow
 ROUNDED = 5  # rounds without a smaller violation after which it may be rounding
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
+MOST_STEPS = {
+    np.float32: 1e7,
+    np.float64: 3e7,
+}  # pair steps, or so many for each row, before a run has stalled: 3, 10 s
+STEPS_OF_A_ROW = 200
 WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
 
@@ -176,6 +181,7 @@ class _Run(Run):
         whole = size == len(problem)
         exact = gram.dtype == np.float64
         patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
+        most_steps = MOST_STEPS[gram.dtype.type]
         done, best, best_round = self.n_iter, inf, 0
         try:
             while True:
@@ -194,6 +200,8 @@ class _Run(Run):
                     engine.write(self.beta)
                     if best < self.noise():
                         return
+                if self.stop.max_iter < 0 and done + engine.steps > max(most_steps, STEPS_OF_A_ROW * len(problem)):
+                    raise End(Status.STALLED)
                 most = SLICE_STEPS / max(size, SMALL_SET)
                 if size < SMALL_SET:
                     most = min(most, SMALL_STEPS * size)
