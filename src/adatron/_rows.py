@@ -40,6 +40,7 @@ def dense(values: Matrix) -> Array:
     return np.asarray(values.toarray() if is_sparse(values) else values)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of huge values it is infinite
 def variance(X: Matrix, weight: Array | None = None) -> float:
     """The variance of all entries of X, zeros included; each row counts as often as its weight says."""
     if weight is not None and (weight != weight[0]).any():
@@ -47,15 +48,19 @@ def variance(X: Matrix, weight: Array | None = None) -> float:
         mean = float(weight @ X.sum(axis=1)) / entries
         squares = squared_norms(X) - X.shape[1] * mean**2 if is_sparse(X) else ((X - mean) ** 2).sum(axis=1)
         return float(weight @ squares / entries)
-    return float(X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var())
+    if is_sparse(X):
+        return float(X.multiply(X).mean(dtype=np.float64) - X.mean(dtype=np.float64) ** 2)
+    return float(X.var(dtype=np.float64))
 
 
+@np.errstate(over="ignore")
 def squared_norms(X: Matrix) -> Array:
     """‖x‖² for every row."""
     squares = X.multiply(X) if is_sparse(X) else X * X
     return np.asarray(squares.sum(axis=1))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def distances(X: Matrix, Y: Matrix, metric: Metric) -> Array:
     """Distances between rows, named as SciPy names them; sparse data stay sparse."""
     if not (is_sparse(X) or is_sparse(Y)):

@@ -104,6 +104,7 @@ def with_rounding(verdict: Certificate, rounding: float, problem: Problem, beta:
     return replace(verdict, rounding=rounding, gap=verdict.gap + (possible / size if size > 0 else 0.0))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # coefficients that grow without end overflow, and are judged so
 def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
     """The same as far as it can be read off K·β: kernel values are taken as they are, and the problem as convex.
 

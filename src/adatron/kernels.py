@@ -43,13 +43,15 @@ class Kernel:
         Y = X if Y is None else matrix("Y", Y)
         if X.shape[1] != Y.shape[1]:
             raise ValueError(f"Y has {Y.shape[1]} features: pass {X.shape[1]}, as many as X has.")
-        values = self._values(X, Y)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # what is not finite is refused by its users
+            values = self._values(X, Y)
         return values if values.size != 1 else np.full((X.shape[0], Y.shape[0]), values.item())
 
     def diag(self, X: Matrix) -> Array:
         """The vector of k(x, x) for the rows x of X."""
         X = matrix("X", X)
-        return np.array(np.broadcast_to(self._diagonal(X), X.shape[0]))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return np.array(np.broadcast_to(self._diagonal(X), X.shape[0]))
 
     def resolve(self, X: Matrix, weight: Array | None = None) -> Kernel:
         """The same kernel with numbers for "scale", 1 / (d var X), and "auto", 1 / d.

@@ -167,7 +167,7 @@ class Training:
         if rows is not None:
             X = X[np.ix_(rows, rows)] if self.settings.precomputed else X[rows]
         if self.augment and self.settings.precomputed:
-            X = X + self.augment
+            X = X.astype(np.float64) + self.augment
         elif self.augment:
             kernel = kernel + Constant(self.augment)
         return Gram(kernel, X, dtype=dtype or self.dtype(X.shape[0]), **options)
@@ -205,7 +205,10 @@ class Training:
         left = self.settings.cache_bytes - dtype.itemsize * (m * m + at_once * largest**2)
         passing = dtype.itemsize * m * min(m, PASSING)
         if left >= passing:
-            self.everything = self.gram(None, threads, dtype, passing)
+            everything = self.gram(None, threads, dtype, passing)
+            if everything.overflows:
+                return  # in float64 it would take twice the memory; each problem sees to itself
+            self.everything = everything
             self.whole = self.everything.rows(np.arange(m))
             self.everything.core.forget()
 

@@ -17,9 +17,10 @@ from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Job, Settings, Training
 from adatron.estimators._machine import Machine
 from adatron.estimators._margin import Margin
+from adatron.kernels import Linear
 from adatron.precision import EXACT, Arithmetic
 
-ROUNDING = {np.float32: 1e-6, np.float64: 1e-10}  # of a decision value, relative to the offset
+ROUNDING = {np.float32: 1e-6, np.float64: 1e-12}  # of a decision value, relative to the offset
 
 
 class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
@@ -131,7 +132,10 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""
         values = self._values(X)[:, 0]
-        rounding = ROUNDING[self._model.arithmetic.dtype.type] * float(np.abs(self.offset_).max())
+        linear = isinstance(self._model.kernel, Linear)  # which is float64 in any case
+        rounding = ROUNDING[np.float64 if linear else self._model.arithmetic.dtype.type] * float(
+            np.abs(self.offset_).max()
+        )
         return np.where(np.abs(values) <= rounding, 0.0, values)
 
     def score_samples(self, X: Any) -> Array:
