@@ -88,7 +88,9 @@ class Gram:
                     f"X has shape {X.shape} with kernel=Precomputed(): pass the square matrix of kernel values."
                 )
             if part_of is None:
-                self._asymmetry = _checked_asymmetry(X)
+                self._asymmetry, largest = _checked_asymmetry(X)
+                if largest > FLOAT32_VALUES:
+                    self.dtype = np.dtype(np.float64)
         self.diagonal: Array = self.kernel.diag(X)
         self.size = len(self.diagonal)
         if not np.isfinite(self.diagonal).all():
@@ -312,8 +314,8 @@ def _subset(gram: Gram, index: Index, *, dtype: DTypeLike, exact: bool = False) 
     return Gram(gram.kernel, X, dtype=dtype, **options)
 
 
-def _checked_asymmetry(K: Array) -> float:
-    """The largest |K_ij − K_ji| of a matrix of kernel values, if rounding explains it."""
+def _checked_asymmetry(K: Array) -> tuple[float, float]:
+    """The largest |K_ij − K_ji| and |K_ij| of a matrix of kernel values, if rounding explains the former."""
     largest = asymmetry = 0.0
     for i in range(0, len(K), BLOCK):
         for j in range(i, len(K), BLOCK):
@@ -325,4 +327,4 @@ def _checked_asymmetry(K: Array) -> float:
             f"X is no symmetric matrix of kernel values: K[i, j] and K[j, i] differ by up to {asymmetry:.3g}, where "
             f"the largest is {largest:.3g}. Pass (X + X.T) / 2, or the kernel of the training rows with themselves."
         )
-    return asymmetry
+    return asymmetry, largest

@@ -33,7 +33,7 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
-LEAST_SHARE = 0.05  # of the CPU time for small problems that are hard to solve, however many a fit has
+LEAST_SHARE = 0.02  # of the CPU time for small problems that are hard to solve, however many a fit has
 VERBOSE_SECONDS = 1.0
 MOST_THREADS = 4096
 MOST_BYTES = 2.0**62  # of a cache: more is as good as no limit
@@ -239,7 +239,7 @@ class Training:
                 gram = shared = shared or self.gram(None, threads)
             else:
                 gram = self.gram(job.rows, threads)
-            share = _share(watch, len(jobs) - len(solutions), len(jobs))
+            share = _share(watch, len(jobs) - len(solutions), len(jobs), len(jobs))
             share.progress = _relay(share, watch)
             solutions.append(self._one(job, gram, share))
             if solutions[-1].status in (Status.INTERRUPTED, Status.STOPPED):
@@ -255,7 +255,7 @@ class Training:
 
             def run(job: Job) -> Solution:
                 nonlocal waiting
-                share = _share(watch, -(-waiting // threads), -(-len(jobs) // threads))
+                share = _share(watch, -(-waiting // threads), -(-len(jobs) // threads), len(jobs))
                 waiting -= 1
                 if (left := self._left(job, watch)) is not None:
                     return left
@@ -316,10 +316,10 @@ def _start(job: Job) -> Array:
     return job.problem.start() if job.start is None else meet_sums(job.problem, job.start)
 
 
-def _share(watch: Watch, waiting: int, rounds: int) -> Watch:
+def _share(watch: Watch, waiting: int, rounds: int, count: int) -> Watch:
     """A watch for the next of so many problems: a fair part of the time that is left, and of the grace after it."""
     left = None if watch.max_time is None else max(watch.max_time - watch.seconds, 1e-3) / max(waiting, 1)
-    share = max(1 / rounds, LEAST_SHARE)
+    share = max(1 / count, LEAST_SHARE)
     return Watch(max_time=left, trace=Trace(), cancelled=watch.cancelled, grace=watch.grace / rounds, share=share)
 
 

@@ -20,7 +20,7 @@ from adatron.estimators._margin import Margin
 from adatron.kernels import Linear
 from adatron.precision import EXACT, Arithmetic
 
-ROUNDING = {np.float32: 1e-6, np.float64: 1e-12}  # of a decision value, relative to the offset
+ROUNDING = {np.float32: 1e-6, np.float64: 1e-13}  # of a decision value, relative to the offset
 
 
 class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]

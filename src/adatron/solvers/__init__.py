@@ -70,6 +70,7 @@ ENDED_EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUP
 FLOAT32_TOL = 1e-5  # below this float32 only makes a start
 
 
+@np.errstate(over="ignore", invalid="ignore")  # coefficients that grow without end overflow; their status tells
 def solve(
     problem: Problem,
     gram: Gram,

@@ -251,8 +251,11 @@ class _Run(Run):
         With a hard margin ‖w‖ / Σ|β| is the distance between two points of the classes' convex hulls, which has a
         lower bound if they can be separated at all.
         """
-        engine.write(self.beta)
-        coef = self.problem.fold(self.beta)[self.gram.core.active]
+        beta = self.beta.copy()
+        engine.write(beta)
+        if not np.isfinite(beta).all():
+            return True
+        coef = self.problem.fold(beta)[self.gram.core.active]
         extent = np.sqrt(self.gram.diagonal.max()) * np.abs(coef).sum()
         return bool(coef @ engine.product < TOUCHING * extent**2)
 
