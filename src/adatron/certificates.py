@@ -33,7 +33,7 @@ Members = slice | NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 NEWTON_STEPS = 64  # two or three are usual: each passes a vertex of a piecewise linear function
-WIDE_GAP = 1e-2  # with a gap as wide other scales are tried: C times a small violation may dwarf all of ½‖w‖²
+WIDE_GAP = 0.1  # with a gap as wide other scales are tried: C times a small violation may dwarf all of ½‖w‖²
 SCALES = 1 + 10.0 ** -np.arange(2, 16)
 ROUNDING = 1e-12  # a constraint violated by less, relatively, is met
 
@@ -85,23 +85,10 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     point = finite_vector("beta", beta, length=len(problem))
     if real("snap", snap, at_least=0) > 0:
         point = snapped(problem, point, snap)
-    verdict = with_rounding(judgement(problem, gram, point), gram.rounding(problem.fold(point)), problem, point)
+    verdict = replace(judgement(problem, gram, point), rounding=gram.rounding(problem.fold(point)))
     if not is_convex(problem, gram, point):
         verdict = replace(verdict, primal=nan, gap=nan)
     return verdict
-
-
-def with_rounding(verdict: Certificate, rounding: float, problem: Problem, beta: Array) -> Certificate:
-    """The certificate with errors of K·β of at most ``rounding``, and the gap that they leave possible.
-
-    An error e of f changes ½ cᵀKc by at most ½ Σ|c| e, and a loss by at most its coefficient's reach times e, which at
-    the optimum is |β|.
-    """
-    size = max(abs(verdict.primal), abs(verdict.dual))
-    if not (np.isfinite(size) and np.isfinite(verdict.gap)):
-        return replace(verdict, rounding=rounding)
-    possible = 2 * rounding * float(np.abs(beta).sum())
-    return replace(verdict, rounding=rounding, gap=verdict.gap + (possible / size if size > 0 else 0.0))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # coefficients that grow without end overflow, and are judged so

@@ -38,7 +38,7 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
     else:
         K = gram.kernel(gram.X[rows])
     largest = float(np.abs(K).sum(axis=1).max())
-    epsilon = max(ROUNDING, 100 * float(np.finfo(gram.X.dtype).eps)) * max(largest, np.finfo(np.float64).tiny)
+    epsilon = max(ROUNDING, 100 * float(np.finfo(origin.X.dtype).eps)) * max(largest, np.finfo(np.float64).tiny)
     if np.abs(K - K.T).max() > epsilon:
         return False
     K = _along_sums(K, problem, rows)

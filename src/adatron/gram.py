@@ -24,7 +24,7 @@ from adatron.precision import (
     Arithmetic,
     extended_sum,
     measured_share,
-    of_distances,
+    needs_distances,
     row_errors,
     sample_rows,
 )
@@ -161,7 +161,7 @@ class Gram:
         exact = self.dtype == np.float64
         if exact and not self._negligible and (self.points is None or self.arithmetic.exact):
             return None
-        if exact and not any(of_distances(((1.0, factors),)) for _, factors in self.kernel.terms() or () if factors):
+        if exact and not needs_distances(self.kernel.terms() or ()):
             return None  # nothing but dot products, which float64 does as well as it can
         self.core.forget()
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "threads": self.threads, "exact": exact}

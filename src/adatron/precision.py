@@ -101,6 +101,11 @@ def of_distances(terms: Terms) -> bool:
     return all(isinstance(f, Gaussian | Exponential | Laplacian) for _, factors in terms for f in factors)
 
 
+def needs_distances(terms: Terms) -> bool:
+    """Whether some part of the kernel sees a distance."""
+    return any(isinstance(f, Gaussian | Exponential | Laplacian) for _, factors in terms for f in factors)
+
+
 def largest_exponent(terms: Terms, norm: float) -> float:
     """γ‖x‖² at its largest, the exponent that dot products have to get right."""
     gammas = [float(f.gamma) for _, factors in terms for f in factors if isinstance(f, Gaussian)]

@@ -48,7 +48,7 @@ def test_a_gram_matrix_needs_rows(kernel):
 def test_a_certificate_needs_a_problem_of_the_same_rows():
     y = np.repeat([-1.0, 1.0], 25)
     problem = problems.hinge(y)
-    with pytest.raises(ValueError, match="pass 40 values"):
+    with pytest.raises(ValueError, match="gram has 40 rows: pass one with 50"):
         certificate(problem, gram(), np.zeros(50))
 
 

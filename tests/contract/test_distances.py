@@ -8,8 +8,9 @@ from scipy.sparse import csr_array, random_array
 from scipy.spatial.distance import cdist
 
 from adatron import _core
-from adatron.gram import expansion
 from adatron.kernels import Laplacian, Sigmoid
+from adatron.packing import expansion
+from adatron.precision import Arithmetic
 
 KINDS = [np.float32, np.float64]
 ISAS = [isa for isa in (_core.Isa.baseline, _core.Isa.avx2, _core.Isa.avx512) if _core.isa_supported(isa)]
@@ -74,7 +75,7 @@ def test_sparse_one_norms_are_right_either_way(isa):
     np.testing.assert_allclose(distances(X.toarray(), "laplacian", "absolute_from_norms"), exact, rtol=1e-13)
     support, coef = X[:20], np.linspace(-1, 1, 20)[None]
     np.testing.assert_allclose(
-        expansion(Laplacian(gamma=0.3), support, coef, X, dtype=np.float64),
+        expansion(Laplacian(gamma=0.3), support, coef, X, arithmetic=Arithmetic(np.dtype(np.float64))),
         coef @ np.exp(-0.3 * exact[:20]),
         rtol=1e-12,
         atol=1e-12,
@@ -87,7 +88,9 @@ def test_the_sigmoid_keeps_sign_and_digits(isa, dtype):
     least = -300 if dtype == np.float64 else -37
     size = np.concatenate([np.logspace(least, -3, 200), np.linspace(0.001, 1, 999), [0.25, 1.0]])
     x = np.concatenate([size, -size]).astype(dtype)
-    made = expansion(Sigmoid(gamma=1.0), np.ones((1, 1)), np.ones((1, 1)), x[:, None], dtype=dtype)[0]
+    made = expansion(
+        Sigmoid(gamma=1.0), np.ones((1, 1)), np.ones((1, 1)), x[:, None], arithmetic=Arithmetic(np.dtype(dtype))
+    )[0]
     exact = np.tanh(x.astype(np.float64))
     assert (np.sign(made) == np.sign(exact)).all()
     np.testing.assert_allclose(made, exact, rtol=8 * np.finfo(dtype).eps)
@@ -96,7 +99,9 @@ def test_the_sigmoid_keeps_sign_and_digits(isa, dtype):
 
 def test_a_sigmoid_of_zero_is_zero_and_of_much_is_one(isa):
     x = np.array([0.0, 30.0, -30.0, 1e10, -1e10])[:, None]
-    made = expansion(Sigmoid(gamma=1.0), np.ones((1, 1)), np.ones((1, 1)), x, dtype=np.float64)[0]
+    made = expansion(
+        Sigmoid(gamma=1.0), np.ones((1, 1)), np.ones((1, 1)), x, arithmetic=Arithmetic(np.dtype(np.float64))
+    )[0]
     np.testing.assert_array_equal(made, [0.0, 1.0, -1.0, 1.0, -1.0])
 
 

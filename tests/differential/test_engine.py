@@ -199,9 +199,9 @@ def test_indefinite_kernel_ends_in_a_defined_way(use, coef0):
     here.kernel = Sigmoid(gamma=1.0, coef0=coef0)
     problem = here.problem
     found = solve(problem, Gram(here.kernel, here.X, threads=1), tol=1e-6, max_time=20)
-    assert found.status in (Status.CONVERGED, Status.STALLED, Status.UNBOUNDED)
+    assert found.status in (Status.CONVERGED, Status.STATIONARY, Status.STALLED, Status.UNBOUNDED)
     check_feasible(problem, found.beta)
-    if found.converged:
+    if found.status in (Status.CONVERGED, Status.STATIONARY):
         assert certificate(problem, oracle.DenseGram(here.K), found.beta).kkt_violation <= 1.5e-6
 
 

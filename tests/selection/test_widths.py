@@ -86,7 +86,7 @@ def test_rows_when_they_are_asked_for(kernel, dtype):
         np.testing.assert_allclose(gram.rows([7, 50]), K[np.ix_([7, 50], some)], **close)
         gram.activate()
         np.testing.assert_allclose(gram.product(2 * coef), K @ (2 * coef), rtol=0, atol=300 * close["atol"])
-        exact = gram.in_float64()
+        exact = gram.refined()
         np.testing.assert_allclose(exact.rows([1]), K[[1]], rtol=0, atol=1e-12)
 
 

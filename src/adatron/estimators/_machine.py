@@ -200,7 +200,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces
         self.converged_ = all(solution.converged for solution in solutions)
-        self.fit_status_ = int(not self.converged_)
+        fitted = (Status.CONVERGED, Status.STATIONARY)  # as far as scikit-learn asks
+        self.fit_status_ = int(any(solution.status not in fitted for solution in solutions))
         self.stop_reason_ = told.status.value
         self.objective_ = float(sum(solution.certificate.objective for solution in solutions))
         self.duality_gap_ = float(np.max([solution.certificate.gap for solution in solutions]))  # NaN if any is

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from adatron._check import Array, choice, finite_vector, integer, real
-from adatron.certificates import judgement, with_rounding
+from adatron.certificates import judgement
 from adatron.convexity import is_convex
 from adatron.gram import Gram
 from adatron.precision import EXACT
@@ -146,7 +146,7 @@ def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Sol
     in_time = status not in (Status.MAX_TIME, Status.INTERRUPTED)
     rounding = gram.rounding(solution.coef, goal if in_time else np.inf)  # measuring takes time, a bound does not
     exact_enough = rounding <= goal
-    certificate = with_rounding(certificate, rounding, problem, solution.beta)
+    certificate = replace(certificate, rounding=rounding)
     if status is Status.CONVERGED and not exact_enough:
         status = Status.IMPRECISE
     if not is_convex(problem, gram, solution.beta, test=in_time):
