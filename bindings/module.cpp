@@ -203,7 +203,7 @@ void bind_functions(nb::module_& m) {
 void bind_forward_solve(nb::module_& m) {
     m.def(
         "cholesky_forward",
-        [](MutableMatrix<double> l, MutableMatrix<double> b) {
+        [](const MutableMatrix<double>& l, const MutableMatrix<double>& b) {
             if (l.shape(0) != l.shape(1)) throw std::invalid_argument("l is not square: pass what cholesky left.");
             if (b.shape(1) != l.shape(0))
                 throw std::invalid_argument("b does not fit l: pass rows as long as those of l.");
@@ -217,7 +217,7 @@ void bind_forward_solve(nb::module_& m) {
 void bind_cholesky(nb::module_& m) {
     m.def(
         "cholesky",
-        [](MutableMatrix<double> a) {
+        [](const MutableMatrix<double>& a) {
             if (a.shape(0) != a.shape(1)) throw std::invalid_argument("a is not square: pass an n x n matrix.");
             return loops<double>().factor(a.data(), Index(a.shape(0)), 0, Index(a.shape(0)));
         },
@@ -225,7 +225,7 @@ void bind_cholesky(nb::module_& m) {
         "The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.");
     m.def(
         "cholesky_solve",
-        [](MutableMatrix<double> l, nb::ndarray<double, nb::numpy, nb::c_contig, nb::device::cpu> b) {
+        [](const MutableMatrix<double>& l, const nb::ndarray<double, nb::numpy, nb::c_contig, nb::device::cpu>& b) {
             const std::size_t n = l.shape(0), ndim = b.ndim();
             if (l.shape(1) != n) throw std::invalid_argument("l is not square: pass what cholesky left.");
             if (ndim < 1 || ndim > 2 || b.shape(ndim - 1) != n)

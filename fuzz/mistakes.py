@@ -55,7 +55,7 @@ def mistaken(random: Any, number: int) -> Case:
             wrong = {
                 "C": (-1.0, 0.0, "1", np.nan, None),
                 "tol": (0.0, -1e-3, np.nan, "a"),
-                "cache_size": (0, -1, 1e300, np.nan, np.inf),
+                "cache_size": (0, -1, np.nan, np.inf),
                 "augment": (0.0, -1.0, 1e200, np.nan),
                 "gamma": (-1.0, "wide", np.nan, np.inf),
                 "degree": (-1, 2.5, "3"),
