@@ -34,6 +34,7 @@ Mask = NDArray[np.bool_]
 
 NEWTON_STEPS = 64  # two or three are usual: each passes a vertex of a piecewise linear function
 WIDE_GAP = 0.1  # with a gap as wide other scales are tried: C times a small violation may dwarf all of ½‖w‖²
+NEARLY = 0.01  # KKT violation from which on that is worth its time
 SCALES = 1 + 10.0 ** -np.arange(2, 16)
 ROUNDING = 1e-12  # a constraint violated by less, relatively, is met
 
@@ -111,7 +112,8 @@ def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: floa
     g = gradient(problem, product, point)
     brackets = _brackets(problem, g, point)
     primal = least = _primal(problem, _spread(problem, product), quadratic, brackets)
-    if _relative(primal, -objective) > WIDE_GAP:
+    violation = max(0.0, *(high - low for low, high in brackets))
+    if violation <= NEARLY and _relative(primal, -objective) > WIDE_GAP:
         scaled = (_primal(problem, _spread(problem, product), quadratic, brackets, s) for s in SCALES)
         least = min(primal, *scaled)
     value, rho = bias(problem, g, point)
@@ -120,7 +122,7 @@ def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: floa
         primal=primal,
         dual=-objective,
         gap=_relative(least, -objective),
-        kkt_violation=max(0.0, *(high - low for low, high in brackets)),
+        kkt_violation=violation,
         infeasibility=_infeasibility(problem, point),
         bias=value,
         rho=rho,
