@@ -268,7 +268,8 @@ class Gram:
         """As many rows of a sample as extended precision has time for."""
         if self.dtype == np.float32:
             return sample
-        return sample[: max(4, int(EXTENDED_WORK / max(support * self.X.shape[1], 1)))]
+        features = min(self.X.shape[1], self.X.size)  # of a sparse matrix, those that have values at the most
+        return sample[: max(4, int(EXTENDED_WORK / max(support * features, 1)))]
 
     def _exactly(self, support: Index, coef: Array, rows: Index) -> Array:
         """Σ coef k(x_i, x) for these rows, more exactly than in this matrix's own arithmetic."""

@@ -249,12 +249,15 @@ def measured_share(measured: Array, bounds: Array) -> float:
 
 def extended_sum(terms: Terms, support: Any, coef: Array, rows: Any) -> Array:
     """Σ coef_i k(support_i, row) in extended precision, where the machine has it; distances by differences."""
-    left, right = (np.asarray(x.toarray() if is_sparse(x) else x).astype(np.longdouble) for x in (support, rows))
+    if is_sparse(support):
+        used = np.unique(np.concatenate((support.indices, rows.indices)))
+        support, rows = support[:, used], rows[:, used]
+    right = _extended_rows(rows)
     out = np.zeros(len(right), dtype=np.longdouble)
     step = max(1, int(2e6 // max(right.size, 1)))
     with np.errstate(over="ignore", under="ignore"):
-        for begin in range(0, len(left), step):
-            part = left[begin : begin + step, None]
+        for begin in range(0, support.shape[0], step):
+            part = _extended_rows(support[begin : begin + step])[:, None]
             values = np.zeros((part.shape[0], len(right)), dtype=np.longdouble)
             for coefficient, factors in terms:
                 term = np.full(values.shape, np.longdouble(coefficient))
@@ -263,6 +266,10 @@ def extended_sum(terms: Terms, support: Any, coef: Array, rows: Any) -> Array:
                 values += term
             out += coef[begin : begin + step].astype(np.longdouble) @ values
     return np.asarray(out, dtype=np.float64)
+
+
+def _extended_rows(X: Any) -> Any:
+    return np.asarray(X.toarray() if is_sparse(X) else X).astype(np.longdouble)
 
 
 def _extended(kernel: Kernel, left: Any, right: Any) -> Any:

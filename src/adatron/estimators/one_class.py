@@ -109,7 +109,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
             self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
         self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = solution.coef[np.flatnonzero(solution.coef)][None]
+        self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias
         self.offset_ = 0.0 - self.intercept_
         self.n_iter_ = solution.n_iter
@@ -132,10 +132,9 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Array:
         """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""
         values = self._values(X)[:, 0]
-        linear = isinstance(self._model.kernel, Linear)  # which is float64 in any case
-        rounding = ROUNDING[np.float64 if linear else self._model.arithmetic.dtype.type] * float(
-            np.abs(self.offset_).max()
-        )
+        dtype = np.float64 if isinstance(self._model.kernel, Linear) else self._model.arithmetic.dtype.type
+        known = self.solutions_[0].certificate.rounding if hasattr(self, "solutions_") else 0.0
+        rounding = min(ROUNDING[dtype] * float(np.abs(self.offset_).max()), known, 0.5 * self.tol)
         return np.where(np.abs(values) <= rounding, 0.0, values)
 
     def score_samples(self, X: Any) -> Array:

@@ -119,6 +119,8 @@ class _Run(Run):
             if self.content(self.judge()):
                 return Status.CONVERGED
             before = self.n_iter
+            if before:
+                self.watch.check()
             self.begin()
             if (ended := self.passes(aim)) is not Status.CONVERGED:
                 return ended
