@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST = 500  # rows tested: a few milliseconds
 MOST_BY_PYTHON = 250  # of a kernel that is a Python function
 SUPPORT = 0.7  # part of them that are support rows, where there are so many
-ROUNDING = 1e-9  # of the largest row sum: curvature that rounding may have made
+ROUNDING = 1e-9  # of the largest row sum: curvature that is next to none
 
 
 def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -> bool:
@@ -37,11 +37,11 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
         K = np.asarray(gram.X[np.ix_(rows, rows)], dtype=np.float64)
     else:
         K = gram.kernel(gram.X[rows])
-    largest = float(np.abs(K).sum(axis=1).max())
-    epsilon = max(ROUNDING, 100 * float(np.finfo(origin.X.dtype).eps)) * max(largest, np.finfo(np.float64).tiny)
-    if np.abs(K - K.T).max() > epsilon:
+    noise = 100 * float(np.finfo(origin.X.dtype).eps) * _row_sum(K)
+    if np.abs(K - K.T).max() > max(noise, ROUNDING * _row_sum(K)):
         return False
     K = _along_sums(K, problem, rows)
+    epsilon = max(noise, ROUNDING * _row_sum(K), float(np.finfo(np.float64).tiny))
     if not problem.doubled:
         K[np.diag_indices_from(K)] += problem.ridge[rows]
     K[np.diag_indices_from(K)] += epsilon
@@ -50,6 +50,10 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def _row_sum(K: Array) -> float:
+    return float(np.abs(K).sum(axis=1).max())
 
 
 def _tested_rows(coef: Array, most: int) -> Array:
