@@ -328,6 +328,32 @@ def test_asymmetric_matrices_are_refused():
     SVC(kernel="precomputed").fit(K * (1 + 1e-15 * np.random.default_rng(0).normal(size=K.shape)), y)
 
 
+def test_curvature_is_seen_beside_a_large_common_part():
+    """-x·y of rows far from the origin: all that counts is what the sum does not take away."""
+    X, y = two_classes(60, 3)
+    X[:, 0] += 1e5
+    with pytest.warns(ConvergenceWarning):
+        model = SVC(kernel="precomputed").fit(-(X @ X.T), y)
+    assert not model.converged_
+    assert np.isnan(model.duality_gap_)
+
+
+def test_float32_matrices_with_a_bias_in_the_kernel():
+    X, y = two_classes(120, 3)
+    K = Gaussian(gamma=0.5)(X).astype(np.float32)
+    model = SVC(kernel="precomputed", bias="augmented", tol=1e-9).fit(K, y)
+    beta = model.solutions_[0].beta
+    g = (K.astype(np.float64) + 1) @ beta - y
+    up, down = np.where(y > 0, beta < 1, beta < 0), np.where(y > 0, beta > 0, beta > -1)
+    assert max(np.max(-g[up]), np.max(g[down])) <= 2e-9
+
+
+def test_a_small_ridge_beside_large_values_starts_in_float64():
+    X, y = two_classes(1100, 3)
+    model = SVC(kernel="linear", loss="squared_hinge", C=1.0, max_iter=3000).fit(X * 1e5, y)
+    assert np.abs(model.solutions_[0].beta).max() < 1.0  # float32 went to 1e17
+
+
 # ---------------------------------------------------------------- selection
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adatron import _core
 from adatron._check import Array
 from adatron.kernels import Precomputed
 
@@ -45,11 +46,7 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
     if not problem.doubled:
         K[np.diag_indices_from(K)] += problem.ridge[rows]
     K[np.diag_indices_from(K)] += epsilon
-    try:
-        np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return _core.cholesky(np.ascontiguousarray(K))
 
 
 def _row_sum(K: Array) -> float:

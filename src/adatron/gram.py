@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from adatron import _core
 from adatron._check import Array
-from adatron._rows import matrix
+from adatron._rows import is_sparse, matrix
 from adatron.kernels import Kernel, Precomputed, of_width, width_of
 from adatron.packing import PYTHON_WORK, Index, Packed, Pulse, expansion, nothing, pack, slices
 from adatron.precision import (
@@ -23,6 +23,7 @@ from adatron.precision import (
     EXTENDED_WORK,
     Arithmetic,
     extended_sum,
+    float32_holds,
     measured_share,
     needs_distances,
     row_errors,
@@ -32,6 +33,7 @@ from adatron.threads import effective_threads
 
 SLICE_SECONDS = 0.03
 FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them have to fit too
+FLOAT32_NORMS = 1e-15  # and no largest norm smaller, whose square would vanish
 ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
 BLOCK = 512  # rows and columns that are compared with each other at a time
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
@@ -147,11 +149,16 @@ class Gram:
 
     @property
     def overflows(self) -> bool:
-        """Whether float32 cannot hold what this kernel makes of these rows."""
+        """Whether float32 cannot hold these rows, the kernel's parameters, or what it makes of them."""
         if self.dtype == np.float64:
             return False
-        reach = 0.0 if self.points is None else float(self.points.norms.max())
-        return not (np.abs(self.diagonal).max() <= FLOAT32_VALUES and np.isfinite(reach))
+        if not np.abs(self.diagonal).max() <= FLOAT32_VALUES:
+            return True
+        if self.points is None:
+            return False
+        reach = float(self.points.norms.max())
+        vanish = reach < FLOAT32_NORMS and bool((self.X.data if is_sparse(self.X) else self.X).any())
+        return vanish or not np.isfinite(reach) or not float32_holds(self.points.terms)
 
     def refined(self) -> Gram | None:
         """The same matrix in the next more exact arithmetic; None if there is none. Rows cached here are given up."""

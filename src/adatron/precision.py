@@ -106,6 +106,15 @@ def needs_distances(terms: Terms) -> bool:
     return any(isinstance(f, Gaussian | Exponential | Laplacian) for _, factors in terms for f in factors)
 
 
+def float32_holds(terms: Terms) -> bool:
+    """Whether the kernel's numbers neither overflow nor vanish in float32."""
+    numbers = [coefficient for coefficient, _ in terms]
+    for _, factors in terms:
+        for factor in factors:
+            numbers += [getattr(factor, name) for name in ("gamma", "a", "coef0") if hasattr(factor, name)]
+    return all(value == 0 or 1e-30 <= abs(float(value)) <= 1e30 for value in numbers)
+
+
 def largest_exponent(terms: Terms, norm: float) -> float:
     """γ‖x‖² at its largest, the exponent that dot products have to get right."""
     gammas = [float(f.gamma) for _, factors in terms for f in factors if isinstance(f, Gaussian)]

@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 from adatron import _core
 from adatron._check import Array
 from adatron._rows import variance
-from adatron.gram import SLICE_SECONDS, Gram
+from adatron.gram import FLOAT32_NORMS, SLICE_SECONDS, Gram
 from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, has_width, of_width
 from adatron.packing import Pulse, nothing, pack
 
@@ -103,7 +103,11 @@ class Widths:
         if ordered and not issparse(X):
             self.order = _core.nearby_order(np.ascontiguousarray(X, dtype=np.float64))
         narrowest = of_width(kernel, largest or NARROW / max(variance(X) * X.shape[1], 1e-300))
-        self.points = points = pack(X[self.order], narrowest.terms() or (), self.dtype, threads, few=CAREFUL_FEATURES)
+        terms = narrowest.terms() or ()
+        self.points = points = pack(X[self.order], terms, self.dtype, threads, few=CAREFUL_FEATURES)
+        if self.dtype == np.float32 and not FLOAT32_NORMS < points.norms.max(initial=1.0) < np.inf:
+            self.dtype = np.dtype(np.float64)
+            self.points = points = pack(X[self.order], terms, self.dtype, threads, few=CAREFUL_FEATURES)
         meeting = _core.Meeting.squared_distance if points.arithmetic.differences else _core.Meeting.dot
         if isinstance(kernel, Laplacian):
             meeting = points.absolute_meeting
