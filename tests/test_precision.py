@@ -156,6 +156,13 @@ def test_rows_beyond_the_training_data_are_predicted_exactly():
     np.testing.assert_allclose(model.decision_function(far), formula(model, far), rtol=0, atol=1e-9)
 
 
+def test_values_that_overflow_are_told():
+    X, y = two_classes(60, 2)
+    model = SVC(kernel=Polynomial(9, 1.0, 1.0), max_iter=100).fit(X, y)
+    with pytest.warns(UserWarning, match="X has 1 rows on which .* overflows, row 0 first"):
+        model.predict(np.array([[1e200, 1e200], [0.0, 0.0]]))
+
+
 # ---------------------------------------------------------------- certificates
 
 

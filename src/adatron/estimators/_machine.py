@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -237,7 +238,15 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         sound("X", X)
         X = validate_data(self, X, reset=False, **self._accepted())
         model: Model = self._model
-        return model.decision(X, self.n_jobs)
+        values = model.decision(X, self.n_jobs)
+        if not (finite := np.isfinite(values).all(axis=1)).all():
+            warnings.warn(
+                f"X has {np.count_nonzero(~finite)} rows on which kernel={model.kernel!r} overflows, row "
+                f"{int(finite.argmin())} first: their decision values are not finite. Scale the features.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return values
 
     @property
     def coef_(self) -> Array:
