@@ -16,6 +16,7 @@ from .rebuilt import Rebuilt
 
 ROWS = 120  # of the training data, whose decision values are judged
 ALONE = 8  # rows predicted one by one
+SUMMING = 1e-12  # of a value, that adding up a thousand terms may cost
 
 
 class Predictions(Claims):
@@ -45,6 +46,7 @@ class Predictions(Claims):
         train = [train[i] for i in sample] if isinstance(train, list) else train[sample]
         for place, X in (("training", train), ("test", case.test)):
             truth, slack = self._truth(X, coef, bias, tolerance)
+            slack = slack + SUMMING * np.abs(truth.astype(float))
             with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as heard:
                 warnings.simplefilter("always")
                 values = ask(X)

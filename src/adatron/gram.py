@@ -248,6 +248,7 @@ class Gram:
         given = (self._asymmetry + self._negligible) * total  # which no arithmetic mends
         summing = len(support) * float(np.finfo(np.float64).eps) / 2 * total * float(np.abs(self.diagonal).max())
         if self.points is None:
+            here = None
             errors = np.full(self.size if rows is None else len(rows), self._storage_error() * total + summing)
         else:
             bound, norms = self.points.error_bound(), self.points.norms
@@ -259,7 +260,7 @@ class Gram:
         largest = float(errors.max())
         if largest + given <= goal or not np.isfinite(largest):
             return largest + given
-        sample = self._affordable(sample_rows(errors), len(support))
+        sample = self._affordable(sample_rows(errors, here), len(support))
         made = self.product(coef) if product is None else product
         exact = self._exactly(support, coef, sample if rows is None else rows[sample])
         return measured_share(np.abs(exact - made[sample]), errors[sample]) * largest + given

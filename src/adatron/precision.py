@@ -238,14 +238,14 @@ def _bins(norm: Array) -> tuple[Array, NDArray[np.intp]]:
     return ends, place
 
 
-def sample_rows(errors: Array) -> NDArray[np.int64]:
-    """Rows to measure on, the largest bounds first: half are those with the largest of all, the others at random."""
-    m = len(errors)
+def sample_rows(errors: Array, norms: Array | None = None) -> NDArray[np.int64]:
+    """Rows to measure on, the largest bounds first: those with the largest of all, the farthest, and some at random."""
+    m, part = len(errors), SAMPLE // 3
     sample = np.arange(m)
     if m > SAMPLE:
-        worst = np.argpartition(errors, m - SAMPLE // 2)[m - SAMPLE // 2 :]
-        others = np.random.default_rng(0).permutation(m)[: SAMPLE // 2]
-        sample = np.unique(np.concatenate((worst, others)))
+        extremes = [np.argpartition(each, m - part)[m - part :] for each in (errors, norms) if each is not None]
+        others = np.random.default_rng(0).permutation(m)[: SAMPLE - part * len(extremes)]
+        sample = np.unique(np.concatenate((*extremes, others)))
     return sample[np.argsort(-errors[sample], kind="stable")].astype(np.int64)
 
 

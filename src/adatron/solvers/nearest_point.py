@@ -123,6 +123,7 @@ class _Run(Run):
             self.n_iter = self.done + core.updates
             if end is _core.PairEnd.missing:
                 self.gram.fetch(core.wanted, self.watch.check)
+                self.watch.check()
                 continue
             account = self.report()
             if end is _core.PairEnd.finished and (not self.margin or self.distance() >= 0.9 * distance):

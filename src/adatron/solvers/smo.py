@@ -152,6 +152,7 @@ class _Run(Run):
             self.n_iter = self.done + core.updates
             if end is _core.PairEnd.missing:
                 self.gram.fetch(core.wanted, self.watch.check)
+                self.watch.check()
                 continue
             account = core.account(bias=core.bias, rho=0.0)
             self.tell(account, bias=core.bias, updates=self.n_iter)
