@@ -112,7 +112,7 @@ class Claims(Words):
         if not problem.sums or not solution.converged:
             return
         g = problem.spread(f) + problem.ridge * beta + problem.p
-        room = problem.spread(error) + 4 * EPS * np.abs(g) + self.tol / 2
+        room = problem.spread(error) + 4 * EPS * (np.abs(g) + abs(at.bias) + abs(at.rho)) + self.tol / 2
         claims = [at.bias - at.rho, at.bias + at.rho] if len(problem.sums) == 2 else [at.bias]
         for claim, (least, most) in zip(claims, problem.multipliers(g, room, beta), strict=True):
             if np.isfinite(least + most) and not least <= claim <= most:

@@ -38,7 +38,8 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
         K = np.asarray(gram.X[np.ix_(rows, rows)], dtype=np.float64)
     else:
         K = gram.kernel(gram.X[rows])
-    noise = 100 * float(np.finfo(origin.X.dtype).eps) * _row_sum(K)
+    given = origin.X.dtype if isinstance(origin.kernel, Precomputed) else np.float64  # precision of the values
+    noise = 10 * float(np.finfo(given).eps) * np.sqrt(len(K)) * float(np.abs(K).max())
     if np.abs(K - K.T).max() > max(noise, ROUNDING * _row_sum(K)):
         return False
     K = _along_sums(K, problem, rows)

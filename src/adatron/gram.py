@@ -260,13 +260,17 @@ class Gram:
         largest = float(errors.max())
         if largest + given <= goal or not np.isfinite(largest):
             return largest + given
+        if self.by_python and self.dtype == np.float64:
+            return largest + given  # there is nothing more exact to measure by
         sample = self._affordable(sample_rows(errors, here), len(support))
         made = self.product(coef) if product is None else product
         exact = self._exactly(support, coef, sample if rows is None else rows[sample])
         return measured_share(np.abs(exact - made[sample]), errors[sample]) * largest + given
 
     def _storage_error(self) -> float:
-        """Of values that a matrix or a Python function gives: what keeping them in float32 costs."""
+        """Of values that a matrix or a Python function gives: what keeping them in float32, or making them, costs."""
+        if self.by_python and self.dtype == np.float64:
+            return float(4 * np.finfo(np.float64).eps * np.abs(self.diagonal).max())
         if self.dtype == np.float64 or (isinstance(self.kernel, Precomputed) and self.X.dtype == np.float32):
             return 0.0
         largest = np.abs(self.X if isinstance(self.kernel, Precomputed) else self.diagonal).max()
@@ -283,6 +287,8 @@ class Gram:
         """Σ coef k(x_i, x) for these rows, more exactly than in this matrix's own arithmetic."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(self.X[np.ix_(rows, support)].astype(np.float64) @ coef[support])
+        if self.by_python:
+            return np.asarray(coef[support] @ self.kernel(self.X[support], self.X[rows]))
         if self.dtype == np.float64:
             return extended_sum(self.kernel.terms() or (), self.X[support], coef[support], self.X[rows])
         values = expansion(self.kernel, self.X[support], coef[support][None], self.X[rows], threads=self.threads)

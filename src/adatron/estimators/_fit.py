@@ -33,6 +33,7 @@ FLOAT64_TOL = 1e-5  # float32 values cannot give more
 SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
 PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
+FURTHER_SHARE = 0.1  # of that time for each of the problems that look for a margin
 LEAST_SHARE = 0.02  # of the CPU time for small problems that are hard to solve, however many a fit has
 VERBOSE_SECONDS = 1.0
 MOST_THREADS = 4096
@@ -282,7 +283,9 @@ class Training:
         exact = gram if gram.dtype == np.float64 else gram.refined() or gram
 
         def further(problem: Problem, start: Array | None, tol: float, n_iter: int) -> Solution:
-            return self._solved(problem, exact, Decomposition(), start, tol, watch.inner(), n_iter)
+            inner = watch.inner()
+            inner.share *= FURTHER_SHARE
+            return self._solved(problem, exact, Decomposition(), start, tol, inner, n_iter)
 
         return replace(job.margin.settle(solution, exact, further), trace=solution.trace)
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from adatron._check import Array
 from adatron.gram import Gram
+from adatron.kernels import Precomputed
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import ROUNDING_SHARE
@@ -68,7 +69,9 @@ class Margin:
             return True
         at = solution.certificate
         rho = at.rho if len(self.problem.totals) == 2 else abs(at.bias)  # < 0 for kernels that are not semidefinite
-        rounding = ROUNDING * float(np.abs(solution.beta).sum() * np.abs(gram.diagonal).max())
+        given = isinstance(gram.kernel, Precomputed) and gram.X.dtype == np.float32
+        share = np.finfo(np.float32).eps if given else ROUNDING
+        rounding = float(share * np.abs(solution.beta).sum() * np.abs(gram.diagonal).max())
         return bool(rho > CLEAR * (at.kkt_violation + at.rounding + rounding))
 
     def settle(self, solution: Solution, gram: Gram, solve: Solve) -> Solution:
