@@ -24,6 +24,7 @@ MEMORY = 4 << 30  # bytes of address space
 SECONDS = {"fit": 2.0, "large": 60.0, "search": 20.0}  # of CPU
 SPARE = 96.0  # MB beside the cache and the data
 HERE = os.path.dirname(os.path.abspath(__file__))
+MANY, MANY_SECONDS = 10, 0.05  # binary problems that a fit has without more time, and seconds for each beyond them
 
 
 class Run:
@@ -75,6 +76,8 @@ class Run:
         limit, estimator = self._limit(), self.case.estimator
         if self.case.task == "fit" and estimator.max_time is not None:
             limit = min(limit, estimator.max_time + 1.0) * (2 if estimator.n_jobs == 2 else 1)
+        problems = len(getattr(fitted, "solutions_", ())) if fitted is not None else 1
+        limit += MANY_SECONDS * max(0, problems - MANY)  # the limit is that of a problem
         if cpu > limit:
             self.judge.find("slow", f"{cpu:.1f} s of CPU, limit {limit:g} s")
         data = _bytes(self.case.X) / 1e6

@@ -262,7 +262,8 @@ class Gram:
             return largest + given
         if self.by_python and self.dtype == np.float64:
             return largest + given  # there is nothing more exact to measure by
-        sample = self._affordable(sample_rows(errors, here), len(support))
+        work = len(support) * (self.work + 16) if self.dtype == np.float32 and not self.by_python else np.inf
+        sample = self._affordable(sample_rows(errors, here, work), len(support))
         made = self.product(coef) if product is None else product
         exact = self._exactly(support, coef, sample if rows is None else rows[sample])
         return measured_share(np.abs(exact - made[sample]), errors[sample]) * largest + given

@@ -36,7 +36,8 @@ from adatron.kernels import Exponential, Gaussian, Kernel, Laplacian, Linear, Po
 SAFETY = (
     2.0  # a sample of rows does not hold the worst one: the largest of many errors is about twice that of a hundred
 )
-SAMPLE = 96  # rows on which the error is measured
+SAMPLE = 96  # rows at least on which the error is measured
+SAMPLE_WORK = 5e7  # multiplications that may go into them: a few milliseconds
 EXTENDED_WORK = 1e8  # multiplications in extended precision that such a sample may take: a second
 BINS = 64  # of norms, where there are too many pairs to bound one by one
 FEW_PAIRS = 20_000
@@ -238,13 +239,17 @@ def _bins(norm: Array) -> tuple[Array, NDArray[np.intp]]:
     return ends, place
 
 
-def sample_rows(errors: Array, norms: Array | None = None) -> NDArray[np.int64]:
-    """Rows to measure on, the largest bounds first: those with the largest of all, the farthest, and some at random."""
-    m, part = len(errors), SAMPLE // 3
+def sample_rows(errors: Array, norms: Array | None = None, work: float = np.inf) -> NDArray[np.int64]:
+    """Rows to measure on, the largest bounds first: those with the largest of all, the farthest, and some at random.
+
+    ``work`` is how many multiplications a row takes: as many rows are taken as cost next to nothing.
+    """
+    m, count = len(errors), max(SAMPLE, int(SAMPLE_WORK / max(work, 1.0)))
+    part = count // 3
     sample = np.arange(m)
-    if m > SAMPLE:
+    if m > count:
         extremes = [np.argpartition(each, m - part)[m - part :] for each in (errors, norms) if each is not None]
-        others = np.random.default_rng(0).permutation(m)[: SAMPLE - part * len(extremes)]
+        others = np.random.default_rng(0).permutation(m)[: count - part * len(extremes)]
         sample = np.unique(np.concatenate((*extremes, others)))
     return sample[np.argsort(-errors[sample], kind="stable")].astype(np.int64)
 

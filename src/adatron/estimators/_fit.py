@@ -34,6 +34,7 @@ SHARED = 6000  # rows whose whole matrix is made at once for several problems on
 PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 FURTHER_SHARE = 0.1  # of that time for each of the problems that look for a margin
+FURTHER_STEPS = 1e6  # pair steps of each
 LEAST_SHARE = 0.02  # of the CPU time for small problems that are hard to solve, however many a fit has
 VERBOSE_SECONDS = 1.0
 MOST_THREADS = 4096
@@ -285,7 +286,7 @@ class Training:
         def further(problem: Problem, start: Array | None, tol: float, n_iter: int) -> Solution:
             inner = watch.inner()
             inner.share *= FURTHER_SHARE
-            return self._solved(problem, exact, Decomposition(), start, tol, inner, n_iter)
+            return self._solved(problem, exact, Decomposition(most_steps=FURTHER_STEPS), start, tol, inner, n_iter)
 
         return replace(job.margin.settle(solution, exact, further), trace=solution.trace)
 

@@ -99,6 +99,7 @@ class Margin:
             spent = float(np.abs(at.beta).sum())
             nu, norm = spent / (C * self.total), max(2 * (at.certificate.objective + spent), 0.0)
             settled = norm <= GROWTH * previous and norm <= SETTLED * spent
+            settled |= at.status is Status.STALLED  # a larger C is harder still
             if nu <= wanted or settled or least * SPAN < C * GROWTH:
                 break
             at_bound = (at.beta == soft.lower) | (at.beta == soft.upper)

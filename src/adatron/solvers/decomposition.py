@@ -72,6 +72,7 @@ class Decomposition:
     working_size: int | None = None
     lean: bool | None = None  # None: decided from rows, features and the first sample
     seed: int = 0  # of the samples
+    most_steps: float | None = None  # pair steps before a run has stalled; None: by the precision
 
     name = "decomposition"
     accepts = Capabilities()
@@ -182,6 +183,8 @@ class _Run(Run):
         exact = gram.dtype == np.float64
         patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
         most_steps = MOST_STEPS[gram.dtype.type]
+        if self.solver.most_steps is not None:
+            most_steps = self.solver.most_steps
         done, best, best_round = self.n_iter, inf, 0
         try:
             while True:
