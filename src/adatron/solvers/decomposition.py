@@ -49,6 +49,7 @@ MOST_STEPS = {
     np.float64: 3e7,
 }  # pair steps, or so many for each row, before a run has stalled: 3, 10 s
 STEPS_OF_A_ROW = 200
+LEAST_SHARE = 0.25  # of the steps, where a fit has many problems
 WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
 
@@ -182,7 +183,7 @@ class _Run(Run):
         whole = size == len(problem)
         exact = gram.dtype == np.float64
         patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
-        most_steps = MOST_STEPS[gram.dtype.type]
+        most_steps = max(self.watch.share, LEAST_SHARE) * MOST_STEPS[gram.dtype.type]
         if self.solver.most_steps is not None:
             most_steps = self.solver.most_steps
         done, best, best_round = self.n_iter, inf, 0
