@@ -15,9 +15,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "batch.hpp"
+#include "climb.hpp"
 #include "coordinate.hpp"
-#include "decomposition.hpp"
+#include "engine.hpp"
 #include "pairs.hpp"
+#include "polish.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -385,9 +388,23 @@ void check_problem(const Gram<T>& gram, const Problem& problem, const Vector<dou
     check_length("product", product, product_length);
 }
 
+// Rows of a trace as a matrix, one line each; adatron.trace names the columns.
+auto trace_columns(const std::vector<TraceRow>& rows) {
+    constexpr std::size_t width = 13;
+    auto* copy = new std::vector<double>();
+    nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    copy->reserve(width * rows.size());
+    for (const TraceRow& r : rows)
+        for (double value : {r.time, double(r.rounds), r.account.objective, r.account.gap, r.account.kkt_violation,
+                             r.account.margin, r.bias, r.account.sum, double(r.account.support),
+                             double(r.account.at_bound), double(r.steps), double(r.rows_computed), double(r.active)})
+            copy->push_back(value);
+    return nb::ndarray<double, nb::numpy, nb::ndim<2>>(copy->data(), {rows.size(), width}, owner);
+}
+
 template <class T>
-void bind_decomposition(nb::module_& m, const char* name) {
-    using D = Decomposition<T>;
+void bind_engine(nb::module_& m, const char* name) {
+    using D = Engine<T>;
     auto engine = nb::class_<D>(m, name, "Working-set decomposition over a Gram's active rows.");
     engine.def(
         "__init__",
@@ -415,8 +432,9 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def("select", &D::select, Released(), "Choose the working set; returns the gap among the active.");
     engine.def_prop_ro("working_rows", [](const D& d) { return to_numpy(d.working_rows()); }, nb::rv_policy::automatic);
     engine.def("advance", &D::advance, nb::kw_only(), "tolerance"_a, "max_steps"_a, Released());
-    engine.def("climb", &D::climb, nb::kw_only(), "goal"_a, "seconds"_a, Released(),
-               "Rounds until the gap is at most `goal`; all rows must be at hand.");
+    engine.def("run", &D::run, "options"_a, Released(),
+               "Rounds until the KKT violation is at most the goal, or something else ends the run.");
+    engine.def_prop_ro("trace", [](const D& d) { return trace_columns(d.trace()); }, nb::rv_policy::automatic);
     engine.def("newton", &D::newton, nb::kw_only(), "most"_a, "seconds"_a = infinity, Released(),
                "Move all free coefficients at once; -1 when the time is up, to be called again.");
     engine.def(
@@ -433,6 +451,194 @@ void bind_decomposition(nb::module_& m, const char* name) {
     engine.def_prop_ro("steps", &D::steps);
     engine.def_prop_ro("rounds", &D::rounds);
     engine.def_prop_ro("newtons", &D::newtons);
+}
+
+void bind_certificate(nb::module_& m) {
+    nb::class_<Certificate>(m, "Certificate", "What coefficients say of themselves; see adatron.certificates.")
+        .def_ro("objective", &Certificate::objective)
+        .def_ro("primal", &Certificate::primal)
+        .def_ro("gap", &Certificate::gap)
+        .def_ro("kkt_violation", &Certificate::kkt_violation)
+        .def_ro("infeasibility", &Certificate::infeasibility)
+        .def_ro("bias", &Certificate::bias)
+        .def_ro("rho", &Certificate::rho);
+    m.def(
+        "certify",
+        [](const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+           const Vector<double>& ridge, const Vector<std::int8_t>& group, const Vector<double>& totals, Index rows,
+           const Vector<double>& beta, const Vector<double>& product) {
+            const Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+            check_length("beta", beta, problem.variables);
+            check_length("product", product, rows);
+            return certify(problem, beta.data(), product.data());
+        },
+        nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a, "beta"_a,
+        "product"_a, Released(), "The certificate of these coefficients.");
+}
+
+// A polish keeps copies of the problem's arrays: slices of time may come long after the first.
+struct OwnPolish {
+    std::vector<double> linear, lower, upper, ridge;
+    std::vector<std::int8_t> group;
+    std::unique_ptr<Polish> polish;
+};
+
+void bind_polish(nb::module_& m) {
+    nb::class_<OwnPolish>(m, "Polish", "Free coefficients made exact, in float64.")
+        .def(
+            "__init__",
+            [](OwnPolish* self, Gram<double>& gram, const Vector<double>& linear, const Vector<double>& lower,
+               const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+               const Vector<double>& totals, Index rows, const Vector<double>& beta, double kkt_violation) {
+                Problem problem = problem_of(linear, lower, upper, ridge, group, totals, rows);
+                check_whole(gram);
+                check_problem(gram, problem, beta, beta, Index(beta.shape(0)));
+                auto own = std::make_unique<OwnPolish>();
+                own->linear = to_vector(linear);
+                own->lower = to_vector(lower);
+                own->upper = to_vector(upper);
+                own->ridge = to_vector(ridge);
+                own->group.assign(group.data(), group.data() + group.shape(0));
+                problem.linear = own->linear.data();
+                problem.lower = own->lower.data();
+                problem.upper = own->upper.data();
+                problem.ridge = own->ridge.data();
+                problem.group = own->group.data();
+                Certificate certificate{};
+                certificate.kkt_violation = kkt_violation;
+                own->polish = std::make_unique<Polish>(problem, gram, to_vector(beta), certificate);
+                new (self) OwnPolish(std::move(*own));
+            },
+            "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a,
+            "beta"_a, "kkt_violation"_a, nb::keep_alive<1, 2>())
+        .def(
+            "advance", [](OwnPolish& self, double seconds) { return self.polish->advance(seconds_now() + seconds); },
+            nb::kw_only(), "seconds"_a = infinity, Released(), "Go on for about so long; True when done.")
+        .def_prop_ro(
+            "beta", [](const OwnPolish& self) { return to_numpy(self.polish->beta()); }, nb::rv_policy::automatic)
+        .def_prop_ro("certificate", [](const OwnPolish& self) { return self.polish->certificate(); });
+}
+
+template <class T>
+ProblemSet problem_set(const Vector<Index>& start, const std::optional<Vector<Index>>& rows,
+                       const Vector<double>& linear, const Vector<double>& lower, const Vector<double>& upper,
+                       const Vector<double>& ridge, const Vector<std::int8_t>& group, const Matrix<double>& totals,
+                       bool doubled, const Vector<double>& beta, Index count) {
+    ProblemSet set;
+    const std::size_t problems = start.shape(0);
+    if (problems < 2 || start.data()[0] != 0)
+        refuse("start does not begin with 0 and an end: pass one entry more than problems.");
+    for (std::size_t k = 0; k + 1 < problems; ++k) {
+        const Index length = start.data()[k + 1] - start.data()[k];
+        if (length < 1 || (!rows && length != count))
+            refuse("start gives problem " + std::to_string(k) + " " + std::to_string(length) + " rows: pass " +
+                   (rows ? std::string("at least 1.") : std::to_string(count) + ", as there are."));
+    }
+    const Index total = start.data()[problems - 1], variables = (doubled ? 2 : 1) * total;
+    if (rows) {
+        check_length("rows", *rows, total);
+        check_index("rows", *rows, count);
+        set.rows.assign(rows->data(), rows->data() + total);
+    }
+    check_length("linear", linear, variables);
+    for (const auto* span : {&lower, &upper, &ridge, &beta})
+        check_length("lower, upper, ridge or beta", *span, variables);
+    check_length("group", group, variables);
+    check_index("group", group, 2);
+    if (totals.shape(1) > 2) refuse("totals has " + std::to_string(totals.shape(1)) + " columns: pass at most 2.");
+    check_shape("totals", totals, Index(problems) - 1, Index(totals.shape(1)));
+    set.start.assign(start.data(), start.data() + problems);
+    set.linear = to_vector(linear);
+    set.lower = to_vector(lower);
+    set.upper = to_vector(upper);
+    set.ridge = to_vector(ridge);
+    set.beta = to_vector(beta);
+    set.group.assign(group.data(), group.data() + variables);
+    set.totals.assign(totals.data(), totals.data() + totals.size());
+    set.sums = int(totals.shape(1));
+    set.doubled = doubled;
+    return set;
+}
+
+template <class T>
+void bind_batch(nb::module_& m, const char* name) {
+    using B = Batch<T>;
+    auto batch = nb::class_<B>(m, name, "Many small problems, one per thread.");
+    batch.def_static(
+        "of_points",
+        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, const Vector<double>& diagonal,
+           const Vector<Index>& start, const std::optional<Vector<Index>>& rows, const Vector<double>& linear,
+           const Vector<double>& lower, const Vector<double>& upper, const Vector<double>& ridge,
+           const Vector<std::int8_t>& group, const Matrix<double>& totals, bool doubled, const Vector<double>& beta,
+           double tol, std::size_t cache_bytes, int threads, bool record) {
+            check_length("diagonal", diagonal, points->count());
+            return std::make_unique<B>(
+                kernel, points, to_vector(diagonal),
+                problem_set<T>(start, rows, linear, lower, upper, ridge, group, totals, doubled, beta, points->count()),
+                BatchOptions{tol, cache_bytes, threads, record});
+        },
+        "kernel"_a, "points"_a, nb::kw_only(), "diagonal"_a, "start"_a, "rows"_a.none(), "linear"_a, "lower"_a,
+        "upper"_a, "ridge"_a, "group"_a, "totals"_a, "doubled"_a, "beta"_a, "tol"_a, "cache_bytes"_a, "threads"_a,
+        "record"_a, Released());
+    batch.def_static(
+        "of_matrix",
+        [](const Matrix<T>& matrix, const Vector<double>& diagonal, const Vector<Index>& start,
+           const std::optional<Vector<Index>>& rows, const Vector<double>& linear, const Vector<double>& lower,
+           const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
+           const Matrix<double>& totals, bool doubled, const Vector<double>& beta, double tol, std::size_t cache_bytes,
+           int threads, bool record) {
+            const Index count = Index(diagonal.shape(0));
+            check_shape("matrix", matrix, count, count);
+            return std::make_unique<B>(
+                matrix.data(), Index(matrix.shape(1)), to_vector(diagonal),
+                problem_set<T>(start, rows, linear, lower, upper, ridge, group, totals, doubled, beta, count),
+                BatchOptions{tol, cache_bytes, threads, record});
+        },
+        "matrix"_a, nb::kw_only(), "diagonal"_a, "start"_a, "rows"_a.none(), "linear"_a, "lower"_a, "upper"_a,
+        "ridge"_a, "group"_a, "totals"_a, "doubled"_a, "beta"_a, "tol"_a, "cache_bytes"_a, "threads"_a, "record"_a,
+        nb::keep_alive<0, 1>());
+    batch.def("advance", &B::advance, nb::kw_only(), "seconds"_a = infinity, Released(),
+              "Go on for about so long; True when all problems are done.");
+    batch.def("stop", &B::stop, Released(), "End: problems under way are judged as they are.");
+    batch.def_prop_ro("beta", [](const B& b) { return to_numpy(b.beta()); }, nb::rv_policy::automatic);
+    batch.def_prop_ro(
+        "status",
+        [](const B& b) {
+            std::vector<std::uint8_t> status;
+            for (const auto& r : b.results()) status.push_back(std::uint8_t(r.status));
+            return to_numpy(status);
+        },
+        nb::rv_policy::automatic, "BatchStatus of each problem.");
+    batch.def_prop_ro(
+        "steps",
+        [](const B& b) {
+            std::vector<Index> steps;
+            for (const auto& r : b.results()) steps.push_back(r.steps);
+            return to_numpy(steps);
+        },
+        nb::rv_policy::automatic);
+    batch.def_prop_ro(
+        "certificates",
+        [](const B& b) {
+            auto* copy = new std::vector<double>();
+            nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+            for (const auto& r : b.results()) {
+                const Certificate& c = r.certificate;
+                for (double value :
+                     {c.objective, c.primal, -c.objective, c.gap, c.kkt_violation, c.infeasibility, c.bias, c.rho})
+                    copy->push_back(value);
+            }
+            return nb::ndarray<double, nb::numpy, nb::ndim<2>>(copy->data(), {b.results().size(), 8}, owner);
+        },
+        nb::rv_policy::automatic,
+        "One line per problem: objective, primal, dual, gap, KKT violation, infeasibility, bias, rho.");
+    batch.def(
+        "trace",
+        [](const B& b, Index k) {
+            if (k < 0 || k >= Index(b.results().size())) refuse("k=" + std::to_string(k) + " names no problem.");
+            return trace_columns(b.results()[k].trace);
+        },
+        "k"_a);
 }
 
 // What every one of the papers' climbs has.
@@ -600,11 +806,28 @@ NB_MODULE(_core, m) {
     bind_forward_solve(m);
     bind_functions<double>(m);
     bind_cholesky(m);
-    nb::enum_<Climbed>(m, "Climbed")
-        .value("done", Climbed::done)
-        .value("on_the_way", Climbed::on_the_way)
-        .value("stuck", Climbed::stuck)
-        .value("unbounded", Climbed::unbounded);
+    nb::enum_<RunState>(m, "RunState")
+        .value("converged", RunState::converged)
+        .value("running", RunState::running)
+        .value("needs_rows", RunState::needs_rows)
+        .value("stalled", RunState::stalled)
+        .value("out_of_steps", RunState::out_of_steps)
+        .value("unbounded", RunState::unbounded);
+    nb::class_<RunOptions>(m, "RunOptions", "How the engine runs.")
+        .def(
+            "__init__",
+            [](RunOptions* self, double goal, double seconds, double max_steps, double stay, Index patience,
+               bool each_round,
+               bool record) { new (self) RunOptions{goal, seconds, max_steps, stay, patience, each_round, record}; },
+            nb::kw_only(), "goal"_a, "seconds"_a = infinity, "max_steps"_a = infinity, "stay"_a = RunOptions{}.stay,
+            "patience"_a = RunOptions{}.patience, "each_round"_a = false, "record"_a = false);
+    m.def("seconds_now", &seconds_now, "The clock of traces.");
+    bind_certificate(m);
+    bind_polish(m);
+    nb::enum_<BatchStatus>(m, "BatchStatus")
+        .value("open", BatchStatus::open)
+        .value("converged", BatchStatus::converged)
+        .value("unsolved", BatchStatus::unsolved);
     m.def(
         "nearby_order",
         [](const Matrix<double>& x) {
@@ -618,8 +841,10 @@ NB_MODULE(_core, m) {
     bind_distances<double>(m, "Distances64");
     bind_gram<float>(m, "Gram32");
     bind_gram<double>(m, "Gram64");
-    bind_decomposition<float>(m, "Decomposition32");
-    bind_decomposition<double>(m, "Decomposition64");
+    bind_engine<float>(m, "Engine32");
+    bind_engine<double>(m, "Engine64");
+    bind_batch<float>(m, "Batch32");
+    bind_batch<double>(m, "Batch64");
     bind_coordinate<float>(m, "Coordinate32");
     bind_coordinate<double>(m, "Coordinate64");
     bind_pairs<float>(m, "Pairs32");

@@ -39,6 +39,7 @@ public:
     Index rows_cached() const;
     Index capacity() const { return direct() ? count() : capacity_; }
     Index rows_computed() const { return rows_computed_; }
+    bool has_source() const { return points_ || matrix_ || distances_; }  // or else rows come from `store` alone
 
     void activate(const Index* index, Index count);
     void forget();             // every cached row, giving its memory back

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adatron import _core
 from adatron._check import Array, finite_vector, real
 from adatron.solution import Certificate
 
@@ -107,6 +108,20 @@ def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: floa
     product = np.asarray(gram.product(coef), dtype=np.float64)
     if not np.isfinite(product).all():
         raise ValueError("gram has values that are not finite: scale X or use a smaller degree.")
+    return certified(problem, point, product)
+
+
+def certified(problem: Problem, beta: Array, product: Array) -> Certificate:
+    """The certificate of β, given K·fold(β), by the core."""
+    at = _core.certify(**problem.spans, beta=beta, product=product)
+    return Certificate(
+        at.objective, at.primal, -at.objective, at.gap, at.kkt_violation, at.infeasibility, at.bias, at.rho
+    )
+
+
+def reference(problem: Problem, beta: Array, product: Array) -> Certificate:
+    """The same in NumPy, formula by formula: what the core is tested against."""
+    point, coef = beta, problem.fold(beta)
     quadratic = _dot(coef, product)
     objective = 0.5 * quadratic + _dot(0.5 * problem.ridge * point + problem.linear, point)
     g = gradient(problem, product, point)

@@ -96,6 +96,12 @@ class Problem:
         """The number of kernel rows, m."""
         return len(self) // 2 if self.doubled else len(self)
 
+    @property
+    def spans(self) -> dict[str, Any]:
+        """The arrays as the core takes them."""
+        names = ("linear", "lower", "upper", "ridge", "group", "totals", "rows")
+        return {name: getattr(self, name) for name in names}
+
     def fold(self, beta: Array) -> Array:
         """One coefficient a kernel row."""
         return beta[: self.rows] + beta[self.rows :] if self.doubled else beta

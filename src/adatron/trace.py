@@ -15,6 +15,24 @@ from adatron._check import Array
 ACCOUNT = ("objective", "gap", "kkt_violation", "margin", "bias", "sum", "support", "at_bound")
 
 
+class Round(NamedTuple):
+    """A row of the trace as the engine keeps it; see TraceRow in core/engine.hpp."""
+
+    time: float  # of the core's clock
+    rounds: float
+    objective: float
+    gap: float
+    kkt_violation: float
+    margin: float
+    bias: float
+    sum: float
+    support: float
+    at_bound: float
+    steps: float
+    rows_computed: float
+    active: float
+
+
 class Report(NamedTuple):
     """What a solver says of where it stands. Taking it costs next to nothing; `values` spells it out when asked."""
 

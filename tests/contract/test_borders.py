@@ -182,12 +182,12 @@ WRONG = [
 def test_problems_must_fit_the_matrix(wrong):
     core = gram().core
     with pytest.raises(ValueError, match="pass"):
-        _core.Decomposition64(core, **spans(**wrong), working_size=10)
+        _core.Engine64(core, **spans(**wrong), working_size=10)
     with pytest.raises(ValueError, match="pass"):
         _core.Coordinate64(core, **spans(**wrong))
     with pytest.raises(ValueError, match="pass"):
         _core.Pairs64(core, **spans(**wrong), bias=0.0, seed=0)
-    engine = _core.Decomposition64(core, **spans(), working_size=10)
+    engine = _core.Engine64(core, **spans(), working_size=10)
     with pytest.raises(ValueError, match="pass"):
         engine.load(**spans(**wrong))
     if "rows" not in wrong or wrong["rows"] != 20:
@@ -199,14 +199,14 @@ def test_solvers_of_part_of_the_columns_are_refused():
     core = gram().core
     core.activate(np.arange(10))
     with pytest.raises(ValueError, match="pass 10"):
-        _core.Decomposition64(core, **spans(), working_size=10)
+        _core.Engine64(core, **spans(), working_size=10)
     with pytest.raises(ValueError, match="activate all"):
         _core.Coordinate64(core, **spans())
 
 
 def test_arrays_of_the_engine_are_checked():
     core = gram().core
-    engine = _core.Decomposition64(core, **spans(), working_size=10)
+    engine = _core.Engine64(core, **spans(), working_size=10)
     with pytest.raises(ValueError, match="beta has 39 entries: pass 40"):
         engine.write(np.zeros(39))
     engine.select()
@@ -299,7 +299,7 @@ def test_an_engine_loads_the_totals_of_another_problem():
     core = gram().core
     # one-class: β ≥ 0 with a sum of 1, then of 3
     box = {"linear": np.zeros(40), "lower": np.zeros(40), "upper": np.ones(40)}
-    engine = _core.Decomposition64(core, **spans(**box, totals=np.array([1.0])), working_size=40)
+    engine = _core.Engine64(core, **spans(**box, totals=np.array([1.0])), working_size=40)
     beta = np.full(40, 3 / 40)
     product = gram().product(beta)
     engine.load(**spans(**box, totals=np.array([3.0]), beta=beta, product=product))

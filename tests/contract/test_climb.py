@@ -7,22 +7,22 @@ from adatron import _core, problems
 from adatron.certificates import gradient, kkt_violation
 from adatron.kernels import Gaussian
 from adatron.selection.widths import STRETCH, Matrix, Widths
-from adatron.solvers._run import spans
+
 
 LARGE = 40.0  # a gamma at which far rows have nothing in common
 
 
 def engine_of(problem, matrix, beta=None, size=64):
-    make = _core.Decomposition64 if matrix.values.dtype == np.float64 else _core.Decomposition32
+    make = _core.Engine64 if matrix.values.dtype == np.float64 else _core.Engine32
     beta = problem.start() if beta is None else beta
     product = matrix.product(problem.fold(beta))
-    return make(matrix.core, **spans(problem), beta=beta, product=product, working_size=size)
+    return make(matrix.core, **problem.spans, beta=beta, product=product, working_size=size)
 
 
 def climbed(engine, problem, goal=1e-6):
-    end = _core.Climbed.on_the_way
-    while end == _core.Climbed.on_the_way:
-        end = engine.climb(goal=goal, seconds=1.0)
+    end = _core.RunState.running
+    while end == _core.RunState.running:
+        end = engine.run(_core.RunOptions(goal=goal, seconds=1.0))
     beta = np.zeros(len(problem))
     engine.write(beta)
     return end, beta
@@ -76,7 +76,7 @@ def test_passing_over_zeros_changes_nothing(use, m):
     for each in (matrix, plain):
         engine = engine_of(problem, each)
         end, beta = climbed(engine, problem)
-        assert end == _core.Climbed.done
+        assert end == _core.RunState.converged
         product = problem.fold(beta) @ matrix.values
         np.testing.assert_allclose(engine.product, product, rtol=0, atol=1e-9 * max(1.0, np.abs(product).max()))
         assert kkt_violation(problem, gradient(problem, product, beta), beta) <= 1.01e-6
@@ -104,7 +104,7 @@ def test_in_float32_the_certificate_decides():
     matrix = scattered(1000, rng, np.float32)
     problem = problem_of("hinge", rng, 1000)
     end, beta = climbed(engine_of(problem, matrix), problem, goal=1e-4)
-    assert end == _core.Climbed.done
+    assert end == _core.RunState.converged
     exact = matrix.values.astype(np.float64) @ problem.fold(beta)
     assert kkt_violation(problem, gradient(problem, exact, beta), beta) <= 1.01e-4
 
@@ -120,7 +120,7 @@ def test_no_optimum_is_found_out():
     y[:2] = 1.0, -1.0
     problem = problems.hinge(y[widths.order], np.inf)
     end, _ = climbed(engine_of(problem, matrix), problem)
-    assert end == _core.Climbed.unbounded
+    assert end == _core.RunState.unbounded
 
 
 def test_a_matrix_filled_again_is_known_anew():
@@ -147,13 +147,13 @@ def test_one_engine_for_many_problems(gamma):
     for C in (0.5, 5.0, 2.0, 50.0):
         problem = problems.hinge(y, C)
         beta = problem.start()
-        given = spans(problem) | {"beta": beta, "product": matrix.product(beta)}
+        given = problem.spans | {"beta": beta, "product": matrix.product(beta)}
         if engine is None:
             engine = engine_of(problem, matrix, size=96)
         else:
             engine.load(**given)
         end, beta = climbed(engine, problem)
-        assert end == _core.Climbed.done
+        assert end == _core.RunState.converged
         product = beta @ matrix.values
         assert kkt_violation(problem, gradient(problem, product, beta), beta) <= 1.01e-6
         np.testing.assert_allclose(engine.product, product, rtol=0, atol=1e-9 * np.abs(product).max())
@@ -192,7 +192,7 @@ def test_by_working_sets_after_all_at_once(m):
     assert matrix.lit.mean() < 0.4 or m == 64
     problem = problem_of("hinge", rng, m)
     engine = engine_of(problem, matrix, size=64)
-    engine.climb(goal=0.5, seconds=1.0)
+    engine.run(_core.RunOptions(goal=0.5, seconds=1.0))
     for _ in range(200):
         if engine.select() <= 1e-6:
             break

@@ -7,7 +7,6 @@ from twins.face import descend
 from adatron import _core, problems, solve
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, Precomputed
-from adatron.solvers._run import spans
 
 USES = ["hinge", "no bias", "squared hinge", "regression", "nu", "ball"]
 
@@ -47,9 +46,9 @@ def inner_point(problem, rng):
 
 
 def engine_of(problem, gram, beta, size=32):
-    make = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
+    make = _core.Engine64 if gram.dtype == np.float64 else _core.Engine32
     product = gram.product(problem.fold(beta))
-    return make(gram.core, **spans(problem), beta=beta, product=np.array(product), working_size=size)
+    return make(gram.core, **problem.spans, beta=beta, product=np.array(product), working_size=size)
 
 
 def objective(problem, K, beta):

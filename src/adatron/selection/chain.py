@@ -20,11 +20,12 @@ from adatron._check import Array
 from adatron.certificates import bias, gradient, kkt_violation
 from adatron.problems import Problem
 from adatron.selection.widths import Matrix
-from adatron.solvers._run import CERTAIN, meet_sums, slack, spans
+from adatron.solvers._run import CERTAIN, meet_sums, slack
 
 Index = NDArray[np.int64]
 
 SLICE_SECONDS = 0.03
+STAY = 0.75  # of the working set: from one problem to the next little changes, and what stays need not be gathered
 WORKING_SIZES = 384, 768  # where few coefficients are free, and where many are
 FEW_BOUNDED = 0.3  # of the free: then coefficients stay where they are
 ROUNDING = 1e-9  # of a product, relative to the sizes that went into it
@@ -111,9 +112,9 @@ class Chain:
                 product = self.matrix.product(problem.fold(beta))
                 part.problem = None  # its engine has to be told
             violation = kkt_violation(problem, gradient(problem, product, beta), beta)
-            if end == _core.Climbed.unbounded:
+            if end == _core.RunState.unbounded:
                 break
-            fallen = fallen or end == _core.Climbed.stuck  # float32 sums are too coarse
+            fallen = fallen or end == _core.RunState.stalled  # float32 sums are too coarse
             idle = 0 if violation < 0.9 * least else idle + 1
             least = min(least, violation)
         return Reached(problem, beta, product, violation, steps)
@@ -157,14 +158,15 @@ class Chain:
         """Where a climb ends: how, coefficients, product, after how many steps."""
         size = WORKING_SIZES[self._worth and _free(problem, beta) > MANY_FREE]
         engine, here = part.climb(problem, beta, product, size), part.of(problem)
-        before, end = engine.steps, _core.Climbed.on_the_way
-        while end == _core.Climbed.on_the_way:
-            end = engine.climb(goal=goal, seconds=SLICE_SECONDS)
+        options = _core.RunOptions(goal=goal, seconds=SLICE_SECONDS, stay=STAY)
+        before, end = engine.steps, _core.RunState.running
+        while end == _core.RunState.running:
+            end = engine.run(options)
             self.pulse()
         steps, inside = engine.steps - before, np.ascontiguousarray(beta[here])
         engine.write(inside)
         if not np.isfinite(inside).all():
-            return _core.Climbed.unbounded, beta, product, steps
+            return _core.RunState.unbounded, beta, product, steps
         after = beta.copy()
         after[here] = inside
         if part.rows is None:
@@ -207,7 +209,7 @@ class _Part:
         if self.problem is problem:
             return self.engine
         self.problem = problem
-        data, here = spans(problem), self.of(problem)
+        data, here = problem.spans, self.of(problem)
         if self.rows is not None:
             data |= {name: data[name][here] for name in ("linear", "lower", "upper", "ridge", "group")}
             data |= {"rows": len(self.rows)}
@@ -215,7 +217,7 @@ class _Part:
         data |= {"product": product if self.rows is None else np.ascontiguousarray(product[self.rows])}
         shape = len(problem), len(problem.totals), working_size
         if self.engine is None or self.shape != shape:
-            make: Any = _core.Decomposition64 if self.matrix.values.dtype == np.float64 else _core.Decomposition32
+            make: Any = _core.Engine64 if self.matrix.values.dtype == np.float64 else _core.Engine32
             self.engine, self.shape = make(self.matrix.core, **data, working_size=working_size), shape
         else:
             self.engine.load(**data)

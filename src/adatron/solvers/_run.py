@@ -177,22 +177,34 @@ class Run(ABC):
         problem, gram = self.problem, self.gram
         gram.activate(None)
         make = make64 if gram.dtype == np.float64 else make32
-        return make(gram.core, **spans(problem), beta=self.beta, product=self.product(), **options)
+        return make(gram.core, **problem.spans, beta=self.beta, product=self.product(), **options)
 
-    def tell(self, account: Any, *, bias: float, updates: int, epoch: int | None = None, **more: float) -> None:
-        """A row of the trace; an epoch is an iteration unless told otherwise."""
+    def tell(
+        self,
+        account: Any,
+        *,
+        bias: float,
+        updates: int,
+        epoch: int | None = None,
+        seconds: float | None = None,
+        rows_computed: int | None = None,
+        **more: float,
+    ) -> None:
+        """A row of the trace; an epoch is an iteration unless told otherwise, and the time is now."""
         watch = self.watch
         self.trial, self.told = bias, updates
         if not watch.listens:
             return
         at = self.n_iter if epoch is None else epoch
-        evaluations = self.evaluations + self.gram.core.rows_computed * self.gram.size
+        computed = self.gram.core.rows_computed if rows_computed is None else rows_computed
+        evaluations = self.evaluations + computed * self.gram.size
         if (before := self.before) is not None:
             if updates == 0:
                 return  # said already
             at, updates = at + before.epoch, updates + before.updates
             evaluations += before.kernel_evaluations
-        watch.report(self.coef, Report(watch.seconds, at, account, bias, updates, evaluations, more))
+        time = watch.seconds if seconds is None else seconds
+        watch.report(self.coef, Report(time, at, account, bias, updates, evaluations, more))
 
     def coef(self) -> Array:
         """One coefficient a kernel row, as the climb has them now."""
@@ -333,22 +345,9 @@ def is_hard_margin(problem: Problem) -> bool:
     return is_margin(problem) and not problem.ridge.any()
 
 
-def spans(problem: Problem) -> dict[str, Any]:
-    """The problem as the core takes it."""
-    return {
-        "linear": problem.linear,
-        "lower": problem.lower,
-        "upper": problem.upper,
-        "ridge": problem.ridge,
-        "group": problem.group,
-        "totals": problem.totals,
-        "rows": problem.rows,
-    }
-
-
 def account_of(problem: Problem, beta: Array, product: Array, bias: float, rho: float) -> Any:
     """What a row of the trace says of these coefficients."""
-    return _core.account(**spans(problem), beta=beta, product=product, bias=bias, rho=rho)
+    return _core.account(**problem.spans, beta=beta, product=product, bias=bias, rho=rho)
 
 
 def meet_sums(problem: Problem, beta: Array) -> Array:

@@ -3,7 +3,7 @@
 Problem   the one problem, in all its forms: no sum, one sum, two; ridge; any box; each row once or twice.
 Update    round by round: choose the coefficients that violate optimality most (half of the last choice stays),
           solve the small problem on them two at a time with second-order choice, carry the change over to the
-          gradient (core/decomposition.cpp, core/pair.inl). Where pairs take long (large C, smooth kernels), all free
+          gradient (core/engine.cpp, core/pair.inl). Where pairs take long (large C, smooth kernels), all free
           coefficients move at once, by one factorisation (core/face.cpp).
 After     Osuna, Freund & Girosi (1997) and Joachims (1999) for decomposition; Platt (1998) and Fan, Chen & Lin
           (2005) for the pairs.
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, nan
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -32,29 +33,21 @@ from adatron.gram import SLICE_SECONDS, Gram
 from adatron.packing import nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import SMALL, End, Run, slack, spans
+from adatron.solvers._run import SMALL, End, Run, slack
 from adatron.solvers.protocol import About, Capabilities, Stop
-from adatron.trace import Watch
+from adatron.trace import Round, Watch
 
-INNER = 0.07  # the small problem is solved to this part of the gap
-NEWTON_STEPS = 20  # a member of the working set, that pairs may take
-NEWTON_MOST = 1400  # free coefficients that are worth a factorisation
-SLICE_STEPS = 4e7  # steps times working set that take a few hundredths of a second
-SMALL_SET = 256  # below this a step takes as long whatever the size
-SMALL_STEPS = 1000  # per coefficient: pairs on a small problem that take more are slow
-ROUNDED = 5  # rounds without a smaller violation after which it may be rounding
-PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller gap before a climb gives up
+PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller violation before a run gives up
+WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 MOST_STEPS = {
     np.float32: 1e7,
     np.float64: 3e7,
 }  # pair steps, or so many for each row, before a run has stalled: 3, 10 s
 STEPS_OF_A_ROW = 200
 LEAST_SHARE = 0.25  # of the steps, where a fit has many problems
-WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
-IDLE_CLIMBS = 2  # climbs in a row that do not bring the certificate a tenth further: stalled
+IDLE_RUNS = 2  # runs in a row that do not bring the certificate a tenth further: stalled
 
 BUDGET = 0.05, 0.35  # seconds of CPU time for 0 and 300 rows: well-scaled problems take 1 to 20 ms
-TOUCHING = 1e-13  # squared distance of hulls, relative to the data's extent, that rounding could have made
 SLOW_RATE = 2e10  # multiply-adds a second to count on
 
 LEAN_ROWS = 16_000  # fewer are all kept active
@@ -130,7 +123,7 @@ class _Run(Run):
                 return Status.CONVERGED
             idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
             best = min(best, verdict.kkt_violation)
-            if idle > IDLE_CLIMBS or (idle and best < self.noise()):
+            if idle > IDLE_RUNS or (idle and best < self.noise()):
                 return Status.STALLED
             active = self.near_margin() if lean else None
             goal = self.stop.tol
@@ -165,82 +158,82 @@ class _Run(Run):
         return np.sort(np.argpartition(nearest, wanted)[:wanted]).astype(np.int64)
 
     def rise(self, active: NDArray[np.int64] | None, goal: float) -> None:
-        """Rounds over the active rows (all: None) until the gap among them is at most ``goal``."""
-        problem, gram = self.problem, self.gram
+        """Run the engine over the active rows (all: None) until the violation among them is at most ``goal``."""
+        problem, gram, watch, stop = self.problem, self.gram, self.watch, self.stop
         product = self.product()
         self.guess = np.array(product)
         gram.activate(active)
-        make: Any = _core.Decomposition64 if gram.dtype == np.float64 else _core.Decomposition32
+        make: Any = _core.Engine64 if gram.dtype == np.float64 else _core.Engine32
         rows = problem.rows if active is None else len(active)
         size = min(self.solver.working_size or self.affordable(1024 if rows > 12_000 else 512, rows), len(problem))
         engine = self.engine = make(
             gram.core,
-            **spans(problem),
+            **problem.spans,
             beta=self.beta,
             product=np.ascontiguousarray(product if active is None else product[active]),
             working_size=size,
         )
-        whole = size == len(problem)
-        exact = gram.dtype == np.float64
-        patience = WHOLE_PATIENCE if whole else PATIENCE[gram.dtype.type]
-        most_steps = max(self.watch.share, LEAST_SHARE) * MOST_STEPS[gram.dtype.type]
-        if self.solver.most_steps is not None:
-            most_steps = self.solver.most_steps
-        done, best, best_round = self.n_iter, inf, 0
+        done = self.n_iter
+        heard = watch.progress is not None or watch.held_out is not None
+        options = _core.RunOptions(
+            goal=goal,
+            seconds=SLICE_SECONDS,
+            max_steps=(stop.max_iter if stop.max_iter >= 0 else self.most_steps()) - done,
+            patience=WHOLE_PATIENCE if size == len(problem) else PATIENCE[gram.dtype.type],
+            each_round=heard,
+            record=watch.trace is not None and not heard,
+        )
+        state, before = _core.RunState, -1
         try:
             while True:
-                gap = engine.select()
-                if self.watch.listens:
+                at = engine.run(options)
+                if heard and engine.rounds > before:
+                    before = engine.rounds
                     self.report(rows)
-                if gap <= goal:
+                if at in (state.converged, state.stalled):  # stalled: its sums may have drifted, judge afresh
                     return
-                pulse = self.watch.check if done + engine.steps > 0 else nothing  # one round is made in any case
-                pulse()
-                if gap < best:
-                    best, best_round = gap, engine.rounds
-                if engine.rounds - best_round > patience:
-                    return  # its sums may have drifted: judge afresh
-                if whole and exact and engine.rounds - best_round > ROUNDED:
-                    engine.write(self.beta)
-                    if best < self.noise():
-                        return
-                if self.stop.max_iter < 0 and done + engine.steps > max(most_steps, STEPS_OF_A_ROW * len(problem)):
-                    raise End(Status.STALLED)
-                most = SLICE_STEPS / max(size, SMALL_SET)
-                if size < SMALL_SET:
-                    most = min(most, SMALL_STEPS * size)
-                limit = int(most if whole and exact else min(most, 200 * size)) + 1  # float32 sums drift
-                if self.stop.max_iter >= 0:
-                    limit = min(limit, self.stop.max_iter - done - engine.steps)
-                    if limit <= 0:
-                        raise End(Status.MAX_ITER)
-                gram.fetch(engine.working_rows, pulse)
-                inner = 0.5 * goal if whole else max(INNER * gap, 0.5 * goal)
-                outcome = engine.advance(tolerance=inner, max_steps=limit)
-                if outcome.steps >= NEWTON_STEPS * size:  # pairs are slow here: all free ones at once
-                    while engine.newton(most=NEWTON_MOST, seconds=SLICE_SECONDS) < 0:
-                        pulse()
-                if outcome.unbounded or (not self.bounded and engine.rounds % 10 == 0 and self.hulls_meet(engine)):
+                if at == state.unbounded:
                     raise End(Status.UNBOUNDED)
+                if at == state.out_of_steps:
+                    raise End(Status.STALLED if stop.max_iter < 0 else Status.MAX_ITER)
+                check = watch.check if done + engine.steps > 0 else nothing  # one round is made in any case
+                check()
+                if at == state.needs_rows:
+                    gram.fetch(engine.working_rows, check)
         finally:
             self.settle()
             self.trial = engine.bias
+            if watch.trace is not None and not heard:
+                self.report_rounds(engine.trace)
             self.n_iter += engine.steps
             self.rounds += engine.rounds
             self.engine = None
 
+    def most_steps(self) -> float:
+        """Pair steps before a run has stalled."""
+        if self.solver.most_steps is not None:
+            most = self.solver.most_steps
+        else:
+            most = max(self.watch.share, LEAST_SHARE) * MOST_STEPS[self.gram.dtype.type]
+        return float(max(most, STEPS_OF_A_ROW * len(self.problem)))
+
     def report(self, active: int) -> None:
-        """A row of the trace; over part of the rows it knows nothing of the whole."""
+        """One row of the trace."""
         engine = self.engine
-        account = engine.account()
-        of_all = active == self.problem.rows
-        self.tell(
-            account if of_all else _Partial(engine.gap, account.support, account.at_bound),
-            bias=engine.bias,
-            updates=self.n_iter + engine.steps,
-            epoch=self.rounds + engine.rounds,
-            active=active,
-        )
+        self.tell_round(engine.account(), active, engine.bias, engine.steps, engine.rounds)
+
+    def report_rounds(self, rounds: Array) -> None:
+        """The rows of the trace that the engine has kept."""
+        started = self.watch.started + _core.seconds_now() - perf_counter()
+        for row in map(Round._make, rounds.tolist()):
+            more = {"seconds": row.time - started, "rows_computed": int(row.rows_computed)}
+            self.tell_round(row, int(row.active), row.bias, int(row.steps), int(row.rounds), **more)
+
+    def tell_round(self, account: Any, active: int, bias: float, steps: int, rounds: int, **at: Any) -> None:
+        """A row of the trace; over part of the rows it knows nothing of the whole."""
+        if active < self.problem.rows:
+            account = _Partial(account.kkt_violation, int(account.support), int(account.at_bound))
+        self.tell(account, bias=bias, updates=self.n_iter + steps, epoch=self.rounds + rounds, **at, active=active)
 
     def affordable(self, size: int, rows: int) -> int:
         """A working set whose rows take a tenth of the time left at most."""
@@ -248,20 +241,6 @@ class _Run(Run):
             return size
         left = max(0.0, self.watch.max_time - self.watch.seconds)
         return int(np.clip(0.1 * left * SLOW_RATE / (rows * (self.gram.work + 16)), min(64, size), size))
-
-    def hulls_meet(self, engine: Any) -> bool:
-        """Whether growing coefficients cancel each other: ‖w‖ next to nothing against their sum.
-
-        With a hard margin ‖w‖ / Σ|β| is the distance between two points of the classes' convex hulls, which has a
-        lower bound if they can be separated at all.
-        """
-        beta = self.beta.copy()
-        engine.write(beta)
-        if not np.isfinite(beta).all():
-            return True
-        coef = self.problem.fold(beta)[self.gram.core.active]
-        extent = np.sqrt(self.gram.diagonal.max()) * np.abs(coef).sum()
-        return bool(coef @ engine.product < TOUCHING * extent**2)
 
     def settle(self) -> None:
         """Take the coefficients over from the core."""
@@ -276,7 +255,7 @@ class _Run(Run):
 
 @dataclass(frozen=True)
 class _Partial:
-    """The account of a climb over some of the rows only."""
+    """The metrics of a run over some of the rows only."""
 
     kkt_violation: float
     support: int

@@ -24,7 +24,7 @@ from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import Run, account_of, is_margin, spans
+from adatron.solvers._run import Run, account_of, is_margin
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
 
@@ -96,7 +96,7 @@ class _Run(Run):
             product = self.gram.product(u, self.watch.check)
             self.gram.activate(None)
             make: Any = _core.Pairs64 if self.gram.dtype == np.float64 else _core.Pairs32
-            self.core = make(self.gram.core, **spans(self.hulls), beta=u, product=product, bias=0.0, seed=0)
+            self.core = make(self.gram.core, **self.hulls.spans, beta=u, product=product, bias=0.0, seed=0)
             ended = self.exchange(aim)
             self.settle()
             u = self.core.beta

@@ -1,10 +1,11 @@
-#include "decomposition.hpp"
+#include "engine.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
 
 #include "climb.hpp"
 #include "pool.hpp"
@@ -16,9 +17,15 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double cached_bonus = 1.2;         // a violator whose row is at hand counts for so much more
 constexpr double inner = 0.07;               // the small problem is solved to this part of the gap
 constexpr Index pair_steps = 20;             // a member, before all free coefficients move at once
+constexpr Index more_pair_steps = 200;       // the same where they cannot: too many, or rows that are not at hand
+constexpr double slice_steps = 4e7;          // steps times members that take a few hundredths of a second
+constexpr Index small_set = 256;             // members up to which a step takes the same time
 constexpr Index most_free = 1400;            // that are worth a factorisation
 constexpr double few_lit = 0.4;              // stretches: then the matrix is mostly nothing
-constexpr Index patience = 100;              // rounds without a smaller gap
+constexpr double smaller = 0.99;             // times the violation counts as progress
+constexpr Index rounded = 5;                 // rounds without progress after which the violation may be rounding
+constexpr Index hull_rounds = 10;            // between two looks at whether hulls meet
+constexpr double touching = 1e-13;           // squared distance of hulls, relative to the data's, that may be rounding
 constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
 struct Candidate {
@@ -37,8 +44,7 @@ void keep_best(std::vector<Candidate>& candidates, Index wanted) {
 }  // namespace
 
 template <class T>
-Decomposition<T>::Decomposition(const Problem& problem, Gram<T>& gram, const double* beta, const double* product,
-                                int working_size)
+Engine<T>::Engine(const Problem& problem, Gram<T>& gram, const double* beta, const double* product, int working_size)
     : gram_(gram),
       sums_(problem.sums),
       working_size_(working_size),
@@ -49,7 +55,7 @@ Decomposition<T>::Decomposition(const Problem& problem, Gram<T>& gram, const dou
 }
 
 template <class T>
-void Decomposition<T>::load(const Problem& problem, const double* beta, const double* product) {
+void Engine<T>::load(const Problem& problem, const double* beta, const double* product) {
     if (problem.sums != sums_ || problem.rows != problem_rows_ || (problem.variables > problem.rows) != doubled_)
         throw std::invalid_argument("the problem has another shape than the first: make another engine for it");
     const auto& active = gram_.active();
@@ -70,6 +76,15 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
         }
     product_.assign(product, product + rows_);
     descent_.reset();
+    phase_ = Phase::choose;
+    newton_works_ = true;
+    bounded_ = sums_ == 2;
+    if (!bounded_) {
+        const auto finite = [](double x) { return std::isfinite(x); };
+        bounded_ = (std::all_of(problem.lower, problem.lower + problem.variables, finite) &&
+                    std::all_of(problem.upper, problem.upper + problem.variables, finite)) ||
+                   std::any_of(problem.ridge, problem.ridge + problem.variables, [](double r) { return r > 0; });
+    }
     if (Index(in_working_.size()) != n) {  // other rows are active: nothing in the block holds for them
         in_working_.assign(n, 0);
         entered_.assign(n, 0);
@@ -84,7 +99,7 @@ void Decomposition<T>::load(const Problem& problem, const double* beta, const do
 }
 
 template <class T>
-void Decomposition<T>::extremes() {
+void Engine<T>::extremes() {
     // without a sum the phantom coefficient, whose gradient is zero, may always grow and shrink
     const double none = sums_ == 0 ? 0.0 : -infinity;
     range_[0] = {none, -none, phantom, phantom};
@@ -99,7 +114,7 @@ void Decomposition<T>::extremes() {
 }
 
 template <class T>
-double Decomposition<T>::select() {
+double Engine<T>::select() {
     all_ = false;
     extremes();
     choose();
@@ -108,7 +123,7 @@ double Decomposition<T>::select() {
 }
 
 template <class T>
-void Decomposition<T>::choose() {
+void Engine<T>::choose() {
     const Index n = Index(beta_.size());
     Index size = std::min<Index>(std::max(working_size_, 2), n);
     if (gram_.capacity() < rows_) size = std::min(size, std::max<Index>(2, gram_.capacity()));  // its rows at once
@@ -177,7 +192,7 @@ void Decomposition<T>::choose() {
 // Positions in the block: by sum, each segment padded to whole vectors with coefficients that cannot move. With one
 // segment, those that stay keep their position, and so the kernel values that the block already holds for them.
 template <class T>
-void Decomposition<T>::lay_out() {
+void Engine<T>::lay_out() {
     const Index lanes = adatron::loops<T>().lanes;
     const std::vector<Index> before = std::move(place_);
     const std::vector<std::uint8_t> missing = std::move(fresh_);  // chosen before, but never gathered
@@ -216,7 +231,7 @@ void Decomposition<T>::lay_out() {
 }
 
 template <class T>
-bool Decomposition<T>::mostly_nothing() const {
+bool Engine<T>::mostly_nothing() const {
     const std::uint8_t* lit = gram_.lit(0);
     if (!lit || sums_ != 1 || doubled_) return false;
     const Index count = rows_ * stretches(rows_);
@@ -225,7 +240,7 @@ bool Decomposition<T>::mostly_nothing() const {
 
 // Everything as the working set; returns the gap.
 template <class T>
-double Decomposition<T>::take_all() {
+double Engine<T>::take_all() {
     extremes();
     place_.assign(stretches(rows_) * stretch_length, padding);
     std::iota(place_.begin(), place_.begin() + rows_, Index(0));
@@ -237,7 +252,7 @@ double Decomposition<T>::take_all() {
 
 // Kernel values between the members of the working set; the block is symmetric, so only fresh rows are read.
 template <class T>
-void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
+void Engine<T>::gather_block(const std::vector<const T*>& row) {
     const Index n = Index(place_.size()), stride = block_stride();
     if (n > block_size_) {
         block_ = allocate<T>(std::size_t(n) * stride);
@@ -282,7 +297,7 @@ void Decomposition<T>::gather_block(const std::vector<const T*>& row) {
 }
 
 template <class T>
-PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
+PairOutcome Engine<T>::advance(double tolerance, Index max_steps) {
     descent_.reset();  // its coefficients are about to change
     const Index n = Index(place_.size());
     PairProblem<T> q{};
@@ -341,13 +356,13 @@ PairOutcome Decomposition<T>::advance(double tolerance, Index max_steps) {
 
 // Over the whole matrix, whose stretches of zeros are passed over.
 template <class T>
-PairOutcome Decomposition<T>::solve_stretches(PairProblem<T>& q) {
+PairOutcome Engine<T>::solve_stretches(PairProblem<T>& q) {
     std::vector<T> room(2 * place_.size());
     return adatron::loops<T>().solve_stretches(q, gram_.lit_rows(), room.data());
 }
 
 template <class T>
-void Decomposition<T>::carry(const std::vector<Index>& variables, const std::vector<double>& change) {
+void Engine<T>::carry(const std::vector<Index>& variables, const std::vector<double>& change) {
     const auto& active = gram_.active();
     std::vector<Index> index;
     for (Index v : variables) index.push_back(active[row_of(v)]);
@@ -357,31 +372,93 @@ void Decomposition<T>::carry(const std::vector<Index>& variables, const std::vec
 }
 
 template <class T>
-Climbed Decomposition<T>::climb(double goal, double seconds) {
-    const double deadline = seconds_now() + seconds;
-    stay_ = 0.75;  // near the end little changes, and what stays need not be gathered
+RunState Engine<T>::run(const RunOptions& o) {
+    const double deadline = seconds_now() + o.seconds;
+    stay_ = o.stay;
     all_ = mostly_nothing();
     const bool whole = all_ || Index(beta_.size()) <= working_size_;
-    do {
-        if (descent_) {
-            if (end_newton(deadline) < 0) return Climbed::on_the_way;
-            continue;
+    const bool exact = std::is_same_v<T, double>;
+    for (bool begun = false;; begun = true) {
+        if (begun && seconds_now() > deadline) return RunState::running;
+        if (phase_ == Phase::newton) {
+            if (descent_ && end_newton(deadline) < 0) return RunState::running;
+            phase_ = Phase::choose;
         }
-        const double gap = all_ ? take_all() : select();
-        if (gap <= goal) return Climbed::done;
-        if (gap < 0.99 * best_gap_) best_gap_ = gap, best_round_ = rounds_;
-        if (rounds_ - best_round_ > patience) return Climbed::stuck;
-        const Index limit = pair_steps * Index(place_.size());
-        const PairOutcome outcome = advance(whole ? 0.5 * goal : std::max(inner * gap, 0.5 * goal), limit);
-        if (outcome.unbounded) return Climbed::unbounded;
+        if (phase_ == Phase::choose) {
+            const double gap = all_ ? take_all() : select();
+            if (o.record)
+                trace_.push_back({seconds_now(), account(), bias(), rounds_, steps_, gram_.rows_computed(), rows_});
+            if (gap <= o.goal) return RunState::converged;
+            if (!bounded_ && rounds_ % hull_rounds == 0 && hulls_meet()) return RunState::unbounded;
+            if (gap < smaller * best_gap_) best_gap_ = gap, best_round_ = rounds_;
+            const Index waited = rounds_ - best_round_;
+            if (waited > o.patience || (whole && exact && waited > rounded && best_gap_ < noise())) {
+                best_gap_ = infinity;  // whoever runs on begins to count anew
+                best_round_ = rounds_;
+                return RunState::stalled;
+            }
+            if (!(double(steps_) < o.max_steps)) return RunState::out_of_steps;
+            phase_ = Phase::move;
+            if (o.each_round) return RunState::running;
+        }
+        if (!all_) {
+            if (!gram_.has_source() && !gram_.missing(working_rows_.data(), Index(working_rows_.size())).empty())
+                return RunState::needs_rows;
+            const double left = std::max(deadline - seconds_now(), 0.0);
+            if (gram_.fetch(working_rows_.data(), Index(working_rows_.size()), left) == Fetched::some)
+                return RunState::running;
+        }
+        phase_ = Phase::choose;
+        const double wanted = whole ? 0.5 * o.goal : std::max(inner * gap_, 0.5 * o.goal);
+        const Index limit = step_limit(o.max_steps);
+        const PairOutcome outcome = advance(wanted, limit);
+        if (outcome.unbounded) return RunState::unbounded;
         // pairs that take so long, or for which float32 is too coarse, make room for all free coefficients at once
-        if (outcome.steps >= limit || outcome.gap > std::max(inner * gap, 0.5 * goal)) begin_newton(most_free);
-    } while (seconds_now() < deadline);
-    return Climbed::on_the_way;
+        const bool slow = outcome.steps >= limit || outcome.gap > std::max(inner * gap_, 0.5 * o.goal);
+        if (slow && double(steps_) < o.max_steps) {
+            newton_works_ = begin_newton(most_free);
+            if (newton_works_) phase_ = Phase::newton;
+        }
+    }
+}
+
+// Pair steps of one round.
+template <class T>
+Index Engine<T>::step_limit(double max_steps) const {
+    const Index size = Index(place_.size());
+    const double slice = slice_steps / double(std::max(size, small_set));
+    const double limit = std::min(double((newton_works_ ? pair_steps : more_pair_steps) * size), slice);
+    return Index(std::min(limit + 1, max_steps - double(steps_)));
 }
 
 template <class T>
-Index Decomposition<T>::newton(Index most, double seconds) {
+double Engine<T>::sum_of_coefficients() const {
+    double sum = 0;
+    for (Index r = 0; r < rows_; ++r) sum += std::abs(beta_[r] + (doubled_ ? beta_[r + rows_] : 0.0));
+    return sum;
+}
+
+// What rounding alone may make of a gradient, in float64.
+template <class T>
+double Engine<T>::noise() const {
+    double largest = 0;
+    for (double d : gram_.diagonal()) largest = std::max(largest, std::abs(d));
+    return 16 * std::numeric_limits<double>::epsilon() * largest * sum_of_coefficients();
+}
+
+// Whether growing coefficients cancel each other: with a hard margin ‖w‖ / Σ|β| is the distance between two points of
+// the classes' convex hulls, which has a lower bound if they can be separated at all.
+template <class T>
+bool Engine<T>::hulls_meet() const {
+    double norm = 0, largest = 0;
+    for (Index r = 0; r < rows_; ++r) norm += (beta_[r] + (doubled_ ? beta_[r + rows_] : 0.0)) * product_[r];
+    for (double d : gram_.diagonal()) largest = std::max(largest, d);
+    const double sum = sum_of_coefficients();
+    return !std::isfinite(sum) || norm < touching * largest * sum * sum;
+}
+
+template <class T>
+Index Engine<T>::newton(Index most, double seconds) {
     const double deadline = seconds_now() + seconds;
     if (!descent_ && !begin_newton(most)) return 0;
     return end_newton(deadline);
@@ -389,7 +466,7 @@ Index Decomposition<T>::newton(Index most, double seconds) {
 
 // Whether there is anything to do.
 template <class T>
-bool Decomposition<T>::begin_newton(Index most) {
+bool Engine<T>::begin_newton(Index most) {
     const auto& active = gram_.active();
     std::vector<Index> variables;
     std::vector<const T*> row;
@@ -425,7 +502,7 @@ bool Decomposition<T>::begin_newton(Index most) {
 
 // As `newton`, from where it was left.
 template <class T>
-Index Decomposition<T>::end_newton(double deadline) {
+Index Engine<T>::end_newton(double deadline) {
     if (!descent_->advance(deadline)) return -1;
     const std::unique_ptr<Descent> done = std::move(descent_);
     const std::vector<double>& change = done->change();
@@ -442,20 +519,20 @@ Index Decomposition<T>::end_newton(double deadline) {
 }
 
 template <class T>
-void Decomposition<T>::write(double* beta) const {
+void Engine<T>::write(double* beta) const {
     const auto& active = gram_.active();
     for (Index v = 0; v < Index(beta_.size()); ++v)
         beta[(v < rows_ ? 0 : problem_rows_) + active[row_of(v)]] = beta_[v];
 }
 
 template <class T>
-Account Decomposition<T>::account() const {
+Account Engine<T>::account() const {
     const Problem active{linear_.data(),      lower_.data(), upper_.data(), ridge_.data(),           group_.data(),
                          Index(beta_.size()), rows_,         sums_,         {totals_[0], totals_[1]}};
     return adatron::account(active, beta_.data(), product_.data(), bias(), 0.5 * (level(sums_ == 2) - level(0)));
 }
 
-template class Decomposition<float>;
-template class Decomposition<double>;
+template class Engine<float>;
+template class Engine<double>;
 
 }  // namespace adatron

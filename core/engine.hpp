@@ -1,4 +1,4 @@
-// Working-set decomposition for the one problem (see problems.py):
+// The engine: working-set decomposition for the one problem (see problems.py):
 //
 //   minimise  ½ βᵀKβ + ½ Σ r β² + pᵀβ   over  lower ≤ β ≤ upper  and up to two sums,
 //
@@ -19,13 +19,33 @@
 
 namespace adatron {
 
-enum class Climbed : std::uint8_t { done, on_the_way, stuck, unbounded };
+// Where a run stands: still running (its time is up), waiting for rows that only the caller can make, or at an end.
+enum class RunState : std::uint8_t { converged, running, needs_rows, stalled, out_of_steps, unbounded };
+
+// How to run. One loop serves single problems, batches, folds and paths: what they do differently is here.
+struct RunOptions {
+    double goal = 1e-3;                                          // KKT violation among the active rows
+    double seconds = std::numeric_limits<double>::infinity();    // to return after, about
+    double max_steps = std::numeric_limits<double>::infinity();  // pair steps of this engine in all
+    double stay = 0.5;        // share of the working set that stays for the next round
+    Index patience = 100;     // rounds without a smaller violation before the run has stalled
+    bool each_round = false;  // return after each choice of a working set
+    bool record = false;      // keep a row of the trace for each round
+};
+
+// A row of the trace.
+struct TraceRow {
+    double time;  // of seconds_now()
+    Account account;
+    double bias;
+    Index rounds, steps, rows_computed, active;
+};
 
 template <class T>
-class Decomposition {
+class Engine {
 public:
     // `beta` over all variables, `product` = K·fold(beta) over the Gram's active rows.
-    Decomposition(const Problem& problem, Gram<T>& gram, const double* beta, const double* product, int working_size);
+    Engine(const Problem& problem, Gram<T>& gram, const double* beta, const double* product, int working_size);
 
     // Another problem over the same rows; kernel values of the working set stay at hand.
     void load(const Problem& problem, const double* beta, const double* product);
@@ -35,8 +55,9 @@ public:
     // Solves on the working set, whose rows must have been fetched, and updates the gradient.
     PairOutcome advance(double tolerance, Index max_steps);
 
-    // Rounds until the gap is at most `goal`, for about `seconds`. All rows must be at hand.
-    Climbed climb(double goal, double seconds);
+    // Rounds until the KKT violation is at most the goal or something else ends the run; called again, it goes on.
+    RunState run(const RunOptions& options);
+    const std::vector<TraceRow>& trace() const { return trace_; }
 
     // The free coefficients as far as they go by themselves (see face.hpp); how many they are, 0 if nothing was done:
     // more than `most` of them, or some without a kernel row at hand. -1 after about `seconds`: to be called again.
@@ -67,6 +88,10 @@ private:
     PairOutcome solve_stretches(PairProblem<T>& problem);
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     bool begin_newton(Index most);
+    bool hulls_meet() const;
+    double noise() const;
+    double sum_of_coefficients() const;
+    Index step_limit(double max_steps) const;
     Index end_newton(double deadline);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     // An odd number of cache lines, so that a column of the block does not fall into few sets of the cache.
@@ -101,6 +126,11 @@ private:
     std::unique_ptr<Descent> descent_;  // the Newton step under way
     std::vector<Index> moving_;         // its variables
     bool all_ = false;                  // the working set is everything, its block the matrix itself
+
+    enum class Phase : std::uint8_t { choose, move, newton } phase_ = Phase::choose;
+    bool newton_works_ = true;  // as far as the last try can tell
+    bool bounded_ = true;       // the box, or a ridge, or two sums: an optimum exists
+    std::vector<TraceRow> trace_;
 };
 
 }  // namespace adatron

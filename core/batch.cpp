@@ -1,0 +1,235 @@
+#include "batch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+
+#include "climb.hpp"
+#include "polish.hpp"
+#include "pool.hpp"
+
+namespace adatron {
+namespace {
+
+constexpr double certain = 1 + 1e-4;  // the certificate may differ from the engine's own sums by their rounding
+constexpr Index whole = 512;          // rows up to which the working set is the whole problem
+constexpr Index many = 12000;         // rows from which on a working set of `large` pays
+constexpr Index large = 1024;
+constexpr Index steps_of_a_row = 1000;  // pair steps before a problem is handed back
+constexpr Index patience = 50;          // rounds without a smaller violation, likewise
+constexpr int most_runs = 3;            // of the engine, where the certificate finds that its sums have drifted
+
+}  // namespace
+
+Problem ProblemSet::problem(Index k) const {
+    const Index first = start[k] * copies(), n = rows_of(k);
+    Problem p{&linear[first], &lower[first], &upper[first], &ridge[first], &group[first], copies() * n, n,
+              sums,           {0, 0}};
+    for (int s = 0; s < sums; ++s) p.totals[s] = totals[k * sums + s];
+    return p;
+}
+
+// One problem under way.
+template <class T>
+class BatchTask {
+public:
+    BatchTask(Batch<T>& batch, Index k) : batch_(batch), k_(k), p_(batch.problems_.problem(k)) {
+        const double* start = &batch.problems_.beta[batch.problems_.start[k] * batch.problems_.copies()];
+        beta_.assign(start, start + p_.variables);
+        gram_ = batch.gram(k, own_);
+        if (p_.rows <= whole) {
+            all_.resize(p_.rows);
+            std::iota(all_.begin(), all_.end(), Index(0));
+        }
+    }
+
+    bool advance(double deadline) {
+        if (!engine_) {
+            if (Index(all_.size()) <= gram_->capacity())
+                if (gram_->fetch(all_.data(), Index(all_.size()), deadline - seconds_now()) == Fetched::some)
+                    return false;
+            multiply();
+            const int size = int(p_.variables <= whole * batch_.problems_.copies() ? p_.variables
+                                 : p_.rows > many                                  ? large
+                                                                                   : whole);
+            engine_ = std::make_unique<Engine<T>>(p_, *gram_, beta_.data(), product_.data(), size);
+        }
+        while (!polish_) {
+            RunOptions o;
+            o.goal = batch_.options_.tol;
+            o.seconds = std::max(deadline - seconds_now(), 0.0);
+            o.max_steps = double(steps_of_a_row * p_.variables);
+            o.patience = patience;
+            o.record = batch_.options_.record;
+            const RunState state = engine_->run(o);
+            if (state == RunState::running) return false;
+            judge();
+            const bool reached = certificate_.kkt_violation <= o.goal * certain;
+            if (!reached && state == RunState::converged && ++runs_ < most_runs) {
+                engine_->load(p_, beta_.data(), product_.data());
+                continue;
+            }
+            status_ = reached ? BatchStatus::converged : BatchStatus::unsolved;
+            if (!reached) return true;
+            if constexpr (std::is_same_v<T, double>)
+                polish_ = std::make_unique<Polish>(p_, *gram_, beta_, certificate_);
+            else
+                return true;
+        }
+        if (!polish_->advance(deadline)) return false;
+        beta_ = polish_->beta();
+        certificate_ = polish_->certificate();
+        return true;
+    }
+
+    // Judges the coefficients as they are now, where that was not done.
+    void stop() {
+        if (status_ == BatchStatus::converged) return;
+        if (!engine_) multiply();
+        judge();
+    }
+
+    void write() {
+        auto& set = batch_.problems_;
+        auto& result = batch_.results_[k_];
+        std::copy(beta_.begin(), beta_.end(), &set.beta[set.start[k_] * set.copies()]);
+        result.status = status_;
+        result.certificate = certificate_;
+        if (engine_) {
+            result.steps = engine_->steps();
+            result.trace = engine_->trace();
+        }
+    }
+
+private:
+    // K·fold(β), afresh.
+    void multiply() {
+        std::vector<Index> index;
+        std::vector<double> weight;
+        for (Index r = 0; r < p_.rows; ++r) {
+            const double coefficient = beta_[r] + (p_.variables > p_.rows ? beta_[r + p_.rows] : 0.0);
+            if (coefficient == 0) continue;
+            index.push_back(r);
+            weight.push_back(coefficient);
+        }
+        product_.assign(p_.rows, 0.0);
+        gram_->add_product(index.data(), Index(index.size()), weight.data(), product_.data());
+    }
+
+    void judge() {
+        if (engine_) {
+            std::vector<double> now = beta_;
+            engine_->write(now.data());
+            if (std::all_of(now.begin(), now.end(), [](double b) { return std::isfinite(b); })) beta_ = std::move(now);
+            multiply();
+        }
+        certificate_ = certify(p_, beta_.data(), product_.data());
+    }
+
+    Batch<T>& batch_;
+    Index k_;
+    Problem p_;
+    Buffer<T> own_;
+    std::unique_ptr<Gram<T>> gram_;
+    std::unique_ptr<Engine<T>> engine_;
+    std::unique_ptr<Polish> polish_;
+    std::vector<Index> all_;
+    std::vector<double> beta_, product_;
+    Certificate certificate_{};
+    BatchStatus status_ = BatchStatus::open;
+    int runs_ = 0;
+};
+
+template <class T>
+Batch<T>::Batch(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal,
+                ProblemSet problems, const BatchOptions& options)
+    : kernel_(std::move(kernel)),
+      points_(std::move(points)),
+      diagonal_(std::move(diagonal)),
+      problems_(std::move(problems)),
+      options_(options) {
+    begin();
+}
+
+template <class T>
+Batch<T>::Batch(const T* matrix, Index stride, std::vector<double> diagonal, ProblemSet problems,
+                const BatchOptions& options)
+    : matrix_(matrix),
+      stride_(stride),
+      diagonal_(std::move(diagonal)),
+      problems_(std::move(problems)),
+      options_(options) {
+    begin();
+}
+
+template <class T>
+Batch<T>::~Batch() = default;
+
+template <class T>
+void Batch<T>::begin() {
+    workers_ = int(std::clamp<Index>(options_.threads, 1, std::max<Index>(problems_.count(), 1)));
+    results_.resize(problems_.count());
+    open_.resize(workers_);
+}
+
+// The matrix of a problem's rows; `own` keeps its part of a matrix given. A problem alone has all the threads.
+template <class T>
+std::unique_ptr<Gram<T>> Batch<T>::gram(Index k, Buffer<T>& own) const {
+    const std::size_t bytes = options_.cache_bytes / std::size_t(workers_);
+    const int threads = problems_.count() == 1 ? options_.threads : 1;
+    const Index n = problems_.rows_of(k);
+    const Index* rows = problems_.rows.empty() ? nullptr : &problems_.rows[problems_.start[k]];
+    std::vector<double> diagonal(n);
+    for (Index r = 0; r < n; ++r) diagonal[r] = diagonal_[rows ? rows[r] : r];
+    if (matrix_ && !rows) return std::make_unique<Gram<T>>(matrix_, stride_, std::move(diagonal), bytes, threads);
+    if (matrix_) {
+        own = allocate<T>(std::size_t(n) * n);
+        for (Index i = 0; i < n; ++i)
+            for (Index j = 0; j < n; ++j) own[i * n + j] = matrix_[rows[i] * stride_ + rows[j]];
+        return std::make_unique<Gram<T>>(own.get(), n, std::move(diagonal), 0, threads);
+    }
+    auto points = rows ? std::make_shared<const Points<T>>(points_->subset(rows, n, threads)) : points_;
+    return std::make_unique<Gram<T>>(kernel_, std::move(points), std::move(diagonal), bytes, threads);
+}
+
+template <class T>
+void Batch<T>::work(int worker, double deadline) {
+    auto& task = open_[worker];
+    do {
+        if (!task) {
+            const Index k = next_.fetch_add(1);
+            if (k >= problems_.count()) return;
+            task = std::make_unique<BatchTask<T>>(*this, k);
+        }
+        if (!task->advance(deadline)) return;
+        task->write();
+        task.reset();
+    } while (seconds_now() < deadline);
+}
+
+template <class T>
+bool Batch<T>::advance(double seconds) {
+    const double deadline = seconds_now() + seconds;
+    parallel(workers_, 1, workers_, [&](Index first, Index last) {
+        for (Index w = first; w < last; ++w) work(int(w), deadline);
+    });
+    return next_.load() >= problems_.count() &&
+           std::all_of(open_.begin(), open_.end(), [](const auto& task) { return !task; });
+}
+
+template <class T>
+void Batch<T>::stop() {
+    for (auto& task : open_)
+        if (task) {
+            task->stop();
+            task->write();
+            task.reset();
+        }
+}
+
+template class Batch<float>;
+template class Batch<double>;
+
+}  // namespace adatron
