@@ -21,6 +21,7 @@
 #include "engine.hpp"
 #include "pairs.hpp"
 #include "polish.hpp"
+#include "predictor.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -201,6 +202,45 @@ void bind_functions(nb::module_& m) {
         },
         "kernel"_a, nb::kw_only(), "rows"_a, "index"_a, "weight"_a, "columns"_a, "out"_a, "threads"_a, Released(),
         "out += weight @ kernel(rows[index], columns), in float64.");
+}
+
+template <class T>
+void bind_predictor(nb::module_& m, const char* name) {
+    using P = Predictor<T>;
+    nb::class_<P>(m, name, "Decision values of few rows.")
+        .def(
+            "__init__",
+            [](P* self, const Kernel& kernel, std::shared_ptr<Points<T>> support, const Matrix<double>& coef,
+               const std::vector<Index>& edge) {
+                check_shape("coef", coef, Index(coef.shape(0)), support->count());
+                if (!edge.empty() && (!std::is_sorted(edge.begin(), edge.end()) || edge.front() != 0 ||
+                                      edge.back() != support->count() || coef.shape(0) + 2 != edge.size()))
+                    refuse("edge does not part the support rows: pass the first row of each class, and the end.");
+                new (self) P(kernel, support, {coef.data(), coef.data() + coef.size()}, int(coef.shape(0)), edge);
+            },
+            "kernel"_a, nb::kw_only(), "support"_a, "coef"_a, "edge"_a)
+        .def(
+            "decide",
+            [](const P& p, const Points<T>& rows, const Vector<double>& bias, const MutableMatrix<double>& out) {
+                check_length("bias", bias, p.outputs());
+                check_shape("out", out, p.outputs(), rows.count());
+                p.decide(rows, bias.data(), out.data());
+            },
+            "rows"_a, nb::kw_only(), "bias"_a, "out"_a, Released(), "out = decision values, outputs x rows.");
+}
+
+void bind_votes(nb::module_& m) {
+    m.def(
+        "count_votes",
+        [](const Matrix<double>& values, const MutableMatrix<double>& votes, const MutableMatrix<double>& confidence) {
+            const Index rows = Index(values.shape(1)), classes = Index(votes.shape(1));
+            check_shape("values", values, classes * (classes - 1) / 2, rows);
+            check_shape("votes", votes, rows, classes);
+            check_shape("confidence", confidence, rows, classes);
+            count_votes(values.data(), rows, classes, votes.data(), confidence.data());
+        },
+        "values"_a, nb::kw_only(), "votes"_a, "confidence"_a, Released(),
+        "One against one: pairs won by each class, and the sum of its outputs, from values of pairs x rows.");
 }
 
 void bind_forward_solve(nb::module_& m) {
@@ -632,13 +672,22 @@ void bind_batch(nb::module_& m, const char* name) {
         },
         nb::rv_policy::automatic,
         "One line per problem: objective, primal, dual, gap, KKT violation, infeasibility, bias, rho.");
-    batch.def(
-        "trace",
-        [](const B& b, Index k) {
-            if (k < 0 || k >= Index(b.results().size())) refuse("k=" + std::to_string(k) + " names no problem.");
-            return trace_columns(b.results()[k].trace);
+    batch.def_prop_ro(
+        "traces",
+        [](const B& b) {
+            std::vector<TraceRow> rows;
+            for (const auto& r : b.results()) rows.insert(rows.end(), r.trace.begin(), r.trace.end());
+            return trace_columns(rows);
         },
-        "k"_a);
+        nb::rv_policy::automatic, "The rows of all traces, end to end.");
+    batch.def_prop_ro(
+        "trace_start",
+        [](const B& b) {
+            std::vector<Index> start{0};
+            for (const auto& r : b.results()) start.push_back(start.back() + Index(r.trace.size()));
+            return to_numpy(start);
+        },
+        nb::rv_policy::automatic, "Where each problem's trace begins, and where the last one's ends.");
 }
 
 // What every one of the papers' climbs has.
@@ -802,6 +851,9 @@ NB_MODULE(_core, m) {
 
     bind_points<float>(m, "Points32");
     bind_points<double>(m, "Points64");
+    bind_predictor<float>(m, "Predictor32");
+    bind_predictor<double>(m, "Predictor64");
+    bind_votes(m);
     bind_functions<float>(m);
     bind_forward_solve(m);
     bind_functions<double>(m);

@@ -150,6 +150,27 @@ class Points64:
     @property
     def bytes(self) -> int: ...
 
+class Predictor32:
+    """Decision values of few rows."""
+
+    def __init__(self, kernel: Sequence[Term], *, support: Points32, coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], edge: Sequence[int]) -> None: ...
+
+    def decide(self, rows: Points32, *, bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """out = decision values, outputs x rows."""
+
+class Predictor64:
+    """Decision values of few rows."""
+
+    def __init__(self, kernel: Sequence[Term], *, support: Points64, coef: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], edge: Sequence[int]) -> None: ...
+
+    def decide(self, rows: Points64, *, bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """out = decision values, outputs x rows."""
+
+def count_votes(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, votes: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], confidence: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    One against one: pairs won by each class, and the sum of its outputs, from values of pairs x rows.
+    """
+
 @overload
 def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points32, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None: ...
 
@@ -168,14 +189,74 @@ def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
 def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None:
     """b, or every row of it, becomes the x with L Lᵀ x = b."""
 
-class Climbed(enum.Enum):
-    done = 0
+class RunState(enum.Enum):
+    converged = 0
 
-    on_the_way = 1
+    running = 1
 
-    stuck = 2
+    needs_rows = 2
 
-    unbounded = 3
+    stalled = 3
+
+    out_of_steps = 4
+
+    unbounded = 5
+
+class RunOptions:
+    """How the engine runs."""
+
+    def __init__(self, *, goal: float, seconds: float = float('inf'), max_steps: float = float('inf'), stay: float = 0.5, patience: int = 100, each_round: bool = False, record: bool = False) -> None: ...
+
+def seconds_now() -> float:
+    """The clock of traces."""
+
+class Certificate:
+    """What coefficients say of themselves; see adatron.certificates."""
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def primal(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def kkt_violation(self) -> float: ...
+
+    @property
+    def infeasibility(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def rho(self) -> float: ...
+
+def certify(*, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Certificate:
+    """The certificate of these coefficients."""
+
+class Polish:
+    """Free coefficients made exact, in float64."""
+
+    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kkt_violation: float) -> None: ...
+
+    def advance(self, *, seconds: float = float('inf')) -> bool:
+        """Go on for about so long; True when done."""
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def certificate(self) -> Certificate: ...
+
+class BatchStatus(enum.Enum):
+    open = 0
+
+    converged = 1
+
+    unsolved = 2
 
 def nearby_order(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """An order of rows that keeps neighbours together."""
@@ -312,7 +393,7 @@ class Gram64:
     @property
     def cached_bytes(self) -> int: ...
 
-class Decomposition32:
+class Engine32:
     """Working-set decomposition over a Gram's active rows."""
 
     def __init__(self, gram: Gram32, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], working_size: int) -> None: ...
@@ -328,8 +409,13 @@ class Decomposition32:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
-    def climb(self, *, goal: float, seconds: float) -> Climbed:
-        """Rounds until the gap is at most `goal`; all rows must be at hand."""
+    def run(self, options: RunOptions) -> RunState:
+        """
+        Rounds until the KKT violation is at most the goal, or something else ends the run.
+        """
+
+    @property
+    def trace(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
     def newton(self, *, most: int, seconds: float = float('inf')) -> int:
         """
@@ -358,7 +444,7 @@ class Decomposition32:
     @property
     def newtons(self) -> int: ...
 
-class Decomposition64:
+class Engine64:
     """Working-set decomposition over a Gram's active rows."""
 
     def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], working_size: int) -> None: ...
@@ -374,8 +460,13 @@ class Decomposition64:
 
     def advance(self, *, tolerance: float, max_steps: int) -> PairOutcome: ...
 
-    def climb(self, *, goal: float, seconds: float) -> Climbed:
-        """Rounds until the gap is at most `goal`; all rows must be at hand."""
+    def run(self, options: RunOptions) -> RunState:
+        """
+        Rounds until the KKT violation is at most the goal, or something else ends the run.
+        """
+
+    @property
+    def trace(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
     def newton(self, *, most: int, seconds: float = float('inf')) -> int:
         """
@@ -403,6 +494,84 @@ class Decomposition64:
 
     @property
     def newtons(self) -> int: ...
+
+class Batch32:
+    """Many small problems, one per thread."""
+
+    @staticmethod
+    def of_points(kernel: Sequence[Term], points: Points32, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], doubled: bool, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tol: float, cache_bytes: int, threads: int, record: bool) -> Batch32: ...
+
+    @staticmethod
+    def of_matrix(matrix: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], doubled: bool, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tol: float, cache_bytes: int, threads: int, record: bool) -> Batch32: ...
+
+    def advance(self, *, seconds: float = float('inf')) -> bool:
+        """Go on for about so long; True when all problems are done."""
+
+    def stop(self) -> None:
+        """End: problems under way are judged as they are."""
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def status(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """BatchStatus of each problem."""
+
+    @property
+    def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def certificates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        One line per problem: objective, primal, dual, gap, KKT violation, infeasibility, bias, rho.
+        """
+
+    @property
+    def traces(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """The rows of all traces, end to end."""
+
+    @property
+    def trace_start(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Where each problem's trace begins, and where the last one's ends."""
+
+class Batch64:
+    """Many small problems, one per thread."""
+
+    @staticmethod
+    def of_points(kernel: Sequence[Term], points: Points64, *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], doubled: bool, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tol: float, cache_bytes: int, threads: int, record: bool) -> Batch64: ...
+
+    @staticmethod
+    def of_matrix(matrix: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, diagonal: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], doubled: bool, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tol: float, cache_bytes: int, threads: int, record: bool) -> Batch64: ...
+
+    def advance(self, *, seconds: float = float('inf')) -> bool:
+        """Go on for about so long; True when all problems are done."""
+
+    def stop(self) -> None:
+        """End: problems under way are judged as they are."""
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def status(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """BatchStatus of each problem."""
+
+    @property
+    def steps(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def certificates(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """
+        One line per problem: objective, primal, dual, gap, KKT violation, infeasibility, bias, rho.
+        """
+
+    @property
+    def traces(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """The rows of all traces, end to end."""
+
+    @property
+    def trace_start(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Where each problem's trace begins, and where the last one's ends."""
 
 class Coordinate32:
     """One coefficient at a time: Kernel-Adatron, SVMseq, SOR."""

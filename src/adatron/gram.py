@@ -83,22 +83,18 @@ class Gram:
             raise ValueError(f"dtype={self.dtype} is unknown: pass float32 or float64.")
         self.cache_bytes = int(cache_bytes)
         self.threads = effective_threads(threads)
-        self.part_of, self._asymmetry = part_of, 0.0
+        self.part_of, self.asymmetry = part_of, 0.0
         if isinstance(self.kernel, Precomputed):
             if X.shape != X.shape[::-1]:
                 raise ValueError(
                     f"X has shape {X.shape} with kernel=Precomputed(): pass the square matrix of kernel values."
                 )
             if part_of is None:
-                self._asymmetry, largest = _checked_asymmetry(X)
+                self.asymmetry, largest = _checked_asymmetry(X)
                 if largest > FLOAT32_VALUES:
                     self.dtype = np.dtype(np.float64)
-        self.diagonal: Array = self.kernel.diag(X)
+        self.diagonal = checked_diagonal(self.kernel, X)
         self.size = len(self.diagonal)
-        if not np.isfinite(self.diagonal).all():
-            raise ValueError(
-                f"kernel={self.kernel!r} gives NaN or infinity on this X: scale the features, or choose another kernel."
-            )
         self._known: tuple[Array, Array] | None = None
         options = {"diagonal": self.diagonal, "cache_bytes": self.cache_bytes, "threads": self.threads}
         make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
@@ -110,7 +106,8 @@ class Gram:
             self._negligible = NEGLIGIBLE
             self.core = make.of_distances(distances, gamma=width_of(self.kernel), **options)
         elif isinstance(self.kernel, Precomputed):
-            self.core = make.of_matrix(np.ascontiguousarray(X, dtype=self.dtype), **options)
+            self.matrix = np.ascontiguousarray(X, dtype=self.dtype)
+            self.core = make.of_matrix(self.matrix, **options)
         elif terms is None:
             self.by_python = True
             self.core = make.of_matrix(None, **options)
@@ -245,7 +242,7 @@ class Gram:
             return 0.0
         weight = np.abs(coef[support])
         total = float(weight.sum())
-        given = (self._asymmetry + self._negligible) * total  # which no arithmetic mends
+        given = (self.asymmetry + self._negligible) * total  # which no arithmetic mends
         summing = len(support) * float(np.finfo(np.float64).eps) / 2 * total * float(np.abs(self.diagonal).max())
         if self.points is None:
             here = None
@@ -310,6 +307,16 @@ class Gram:
         if not np.isfinite(values).all():
             raise ValueError(f"kernel={self.kernel!r} returned NaN or infinity: return finite numbers.")
         return np.ascontiguousarray(values, dtype=self.dtype)
+
+
+def checked_diagonal(kernel: Kernel, X: Any) -> Array:
+    """The values k(x, x), all finite."""
+    diagonal = kernel.diag(X)
+    if not np.isfinite(diagonal).all():
+        raise ValueError(
+            f"kernel={kernel!r} gives NaN or infinity on this X: scale the features, or choose another kernel."
+        )
+    return diagonal
 
 
 @dataclass

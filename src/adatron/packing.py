@@ -161,13 +161,15 @@ class Expansion:
         self.arithmetic = arithmetic or EXACT
         self.terms = kernel.terms()
         self._packed: dict[Arithmetic, Packed] = {}
+        self._predictor: Any = None
 
     def __call__(self, coef: Array, X: Any, *, blocks: Sequence[Block] = (), pulse: Pulse = nothing) -> Array:
         """coef @ kernel(support, X) in float64, one row of values for each row of ``coef``.
 
-        ``blocks`` names for runs of support rows the rows of ``coef`` that are not zero there.
+        ``blocks`` names for runs of support rows the outputs that the lines of ``coef`` have coefficients of there.
         """
-        out = np.zeros((len(coef), X.shape[0]))
+        outputs = len(coef) if not blocks else 1 + max(int(each.max()) for _, each in blocks)
+        out = np.zeros((outputs, X.shape[0]))
         if out.size == 0 or coef.shape[1] == 0:
             return out
         if self.terms is None:
@@ -178,9 +180,9 @@ class Expansion:
         for first, last in _row_slices(X, dense=not is_sparse(self.support)):
             points = _alike(X[first:last], self.support)
             for rows, packed in self._by_arithmetic(points):
-                for run, outputs in blocks or ((slice(0, coef.shape[1]), np.arange(len(coef))),):
-                    values = self._sums(coef[outputs, run], np.arange(run.start, run.stop), packed, pulse)
-                    out[np.ix_(outputs, first + rows)] += values
+                for run, each in blocks or ((slice(0, coef.shape[1]), np.arange(len(coef))),):
+                    values = self._sums(coef[:, run], np.arange(run.start, run.stop), packed, pulse)
+                    out[np.ix_(each, first + rows)] += values
         return out
 
     def _by_arithmetic(self, X: Any) -> Iterator[tuple[Index, Packed]]:
@@ -197,6 +199,20 @@ class Expansion:
         for rows, arithmetic in ((np.flatnonzero(within), self.arithmetic), (np.flatnonzero(~within), EXACT)):
             if len(rows):
                 yield rows, Packed(X[rows], self.terms, arithmetic, self.threads)
+
+    def decide(self, coef: Array, bias: Array, X: Any, edges: Sequence[int]) -> Array | None:
+        """Outputs for few rows by the shortest way; None where some need another arithmetic than the others."""
+        assert self.terms is not None
+        points = Packed(_alike(X, self.support), self.terms, self.arithmetic, 1)
+        if not self.arithmetic.exact and not (points.norms <= self.arithmetic.radius).all():
+            return None
+        if self._predictor is None:
+            make: Any = _core.Predictor64 if self.arithmetic.dtype == np.float64 else _core.Predictor32
+            support = self._support(self.arithmetic).core
+            self._predictor = make(points.native(), support=support, coef=coef, edge=list(edges))
+        out = np.empty((len(bias), X.shape[0]))
+        self._predictor.decide(points.core, bias=bias, out=out)
+        return out
 
     def _sums(self, coef: Array, index: Index, points: Packed, pulse: Pulse) -> Array:
         """The sums over some of the support rows at points."""

@@ -84,6 +84,18 @@ class Problem:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
+    @classmethod
+    def trusted(cls, use: str, *arrays: Any, doubled: bool = False) -> Problem:
+        """A problem of arrays that are known to be in order: no copies, no checks."""
+        problem = object.__new__(cls)
+        names = "linear", "lower", "upper", "ridge", "group", "totals"
+        for name, array in zip(names, arrays, strict=True):
+            array.setflags(write=False)
+            object.__setattr__(problem, name, array)
+        object.__setattr__(problem, "use", use)
+        object.__setattr__(problem, "doubled", doubled)
+        return problem
+
     def __len__(self) -> int:
         return len(self.linear)
 
@@ -130,18 +142,27 @@ class Problem:
 def hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + C Σ max(0, 1 - y f): p = -y, 0 ≤ yβ ≤ C, and Σβ = 0 with an exact bias."""
     signs, weights = _labels(y, weight)
-    bounds = _times(real("C", C, above=0, infinite=True), weights)
-    lower, upper = _box(signs, bounds)
+    lower, upper, _ = hinge_box(signs, real("C", C, above=0, infinite=True), weights)
     return Problem("hinge", -signs, lower, upper, totals=_sums(bias))
 
 
 def squared_hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + C Σ max(0, 1 - y f)²: p = -y, 0 ≤ yβ, r = 1 / (2C)."""
     signs, weights = _labels(y, weight)
-    bounds = _times(real("C", C, above=0, infinite=True), weights)
-    lower, upper = _box(signs, _times(inf, weights))
-    ridge = np.divide(0.5, bounds, out=np.zeros_like(bounds), where=bounds > 0)
+    lower, upper, ridge = squared_hinge_box(signs, real("C", C, above=0, infinite=True), weights)
     return Problem("squared_hinge", -signs, lower, upper, ridge, totals=_sums(bias))
+
+
+def hinge_box(signs: Array, C: float, weights: Array) -> tuple[Array, Array, Array]:
+    """Lower, upper and ridge of the hinge loss: 0 ≤ yβ ≤ C."""
+    return *_box(signs, _times(C, weights)), np.zeros(len(signs))
+
+
+def squared_hinge_box(signs: Array, C: float, weights: Array) -> tuple[Array, Array, Array]:
+    """Lower, upper and ridge of the squared hinge: 0 ≤ yβ, r = 1 / (2C)."""
+    bounds = _times(C, weights)
+    ridge = np.divide(0.5, bounds, out=np.zeros_like(bounds), where=bounds > 0)
+    return *_box(signs, _times(inf, weights)), ridge
 
 
 def epsilon_regression(

@@ -47,6 +47,7 @@ class Report(NamedTuple):
     def values(self) -> dict[str, float]:
         """A row of the trace."""
         account = {name: self.bias if name == "bias" else getattr(self.account, name) for name in ACCOUNT}
+        account |= {name: int(account[name]) for name in ("support", "at_bound")}
         effort = {"updates": self.updates, "kernel_evaluations": self.kernel_evaluations}
         return {"seconds": self.seconds, "epoch": self.epoch, **account, **effort, **self.more}
 
@@ -57,6 +58,16 @@ class Trace:
     def __init__(self) -> None:
         self._columns: dict[str, list[float]] = {}
         self._reports: list[Report] = []  # not spelled out yet
+
+    @classmethod
+    def of_rounds(cls, rounds: Any, started: float, rows: int) -> Trace:
+        """The trace that the engine has kept of one problem, of so many rows."""
+        trace = cls()
+        for at in map(Round._make, rounds.tolist()):
+            effort = int(at.steps), int(at.rows_computed) * rows
+            more = {"active": int(at.active)}
+            trace.append(Report(at.time - started, int(at.rounds), at, at.bias, *effort, more))
+        return trace
 
     def append(self, report: Report) -> None:
         """Add a row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -17,16 +17,17 @@ from sklearn.utils.validation import validate_data
 
 from adatron._check import Array, choice, flag, real, shown, sound
 from adatron.estimators._callbacks import with_callbacks
-from adatron.estimators._fit import Index, Job, Settings, Training
-from adatron.estimators._machine import HEAVIEST, NO_PROBABILITY, Machine, Rows
+from adatron.estimators._fit import Index, Job, Settings, Training, Work
+from adatron.estimators._machine import HEAVIEST, NO_PROBABILITY, Machine, Rows, Starts
 from adatron.estimators._margin import Margin
+from adatron.estimators._outcome import BIAS, Outcome
 from adatron.kernels import Precomputed
 from adatron.model import Model
 from adatron.multiclass import OneVsOne, Part, Scheme, Tree, Two, scheme
-from adatron.packing import Block, expansion
+from adatron.packing import expansion
 from adatron.precision import EXACT, Arithmetic
+from adatron.problem_set import ProblemSet, Tasks
 from adatron.problems import Problem
-from adatron.solution import Solution
 
 SHAPES = ("ovo", "ovr")
 REJECTS = ("none-positive", "margin")
@@ -36,19 +37,25 @@ SAMPLE = 200  # rows of a class from which its place among the others is told
 class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
     """A classifier whose parts are problems of two classes."""
 
+    _has_margins = False  # whether `_margin` has something to see to
+
     @abstractmethod
     def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
         """The problem of one part."""
 
-    def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
-        """Coefficients, one per row, and bias of a part."""
-        return solution.coef, solution.model_bias
+    @abstractmethod
+    def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
+        """The problems of all parts, whose rows' weights are given end to end."""
+
+    def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
+        """Coefficients, one per row of each part end to end, and biases."""
+        return outcome.coef, outcome.certificates[:, BIAS]
 
     def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
         """What sees to the margin of a part's solution, where its problem has to find one."""
         return None
 
-    def _tell(self, jobs: Sequence[Job]) -> None:
+    def _tell(self, work: Work) -> None:
         """Warn, once per fit, of parameters that were not taken as they are."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -70,35 +77,30 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         arrangement = scheme(self.multiclass, len(classes), lambda: _class_distances(training, labels))
         held = self._held_out(training, arrangement, classes, labels, held_out)
-        jobs = [
-            maker._job(settings, part, labels, weight, error)
-            for part, error in zip(arrangement.parts, held, strict=True)
-        ]
-        if starts is not None:
-            jobs = [replace(job, start=start) for job, (_, start) in zip(jobs, starts, strict=True)]
+        tasks = arrangement.tasks(labels)
+        work = maker._work(settings, tasks, tasks.spread(weight), held, starts)
 
-        def attributes(coefs: Sequence[Array], biases: Array) -> dict[str, Any]:
-            model, _ = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases, EXACT)
+        def attributes(coef: Array, biases: Array) -> dict[str, Any]:
+            model, _ = self._assembled(training, rows, arrangement, labels, tasks, coef, biases, EXACT)
             return {"_model": model, "_scheme": arrangement, "classes_": classes, "intercept_": model.bias}
 
-        solutions = self._solve(settings, training, rows, jobs, attributes)
-        machines = [self._machine(job, solution) for job, solution in zip(jobs, solutions, strict=True)]
-        coefs, biases = [coef for coef, _ in machines], np.array([bias for _, bias in machines])
-        arithmetic = training.arithmetic(solutions)
-        self._model, support = self._assembled(training, rows, arrangement, labels, jobs, coefs, biases, arithmetic)
+        outcome = self._solve(settings, training, rows, work, attributes)
+        coef, biases = self._read(work, outcome)
+        arithmetic = training.arithmetic(outcome)
+        self._model, support = self._assembled(training, rows, arrangement, labels, tasks, coef, biases, arithmetic)
         self._scheme = arrangement
         self.classes_ = classes
         self.class_weight_ = class_weight
         self._set_support(training, rows, support)
         self.n_support_ = np.bincount(labels[support], minlength=len(classes)).astype(np.int32)
-        self.dual_coef_ = _compact(self._model.coef, arrangement, labels[support])
+        self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int64)
+        self.n_iter_ = outcome.n_iter
         if isinstance(arrangement, Tree):
             self.tree_ = _named(arrangement.arrangement, classes)
         if not getattr(self, "_quiet", False):
-            self._tell(jobs)
-        self._conclude(settings, rows, solutions)
+            self._tell(work)
+        self._conclude(settings, rows, outcome)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -210,11 +212,22 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             raise ValueError(f"y holds one class, {classes.tolist()}{where}: pass rows of two classes or more.")
         return rows, classes, labels, class_weight
 
-    def _job(self, settings: Settings, part: Part, labels: NDArray[Any], weight: Array, error: Any) -> Job:
-        index = part.rows(labels)
-        problem = self._problem(settings, part.signs(labels[index]), weight[index])
-        margin = self._margin(settings, problem)
-        return Job(problem, None if len(index) == len(labels) else index, held_out=error, margin=margin)
+    def _work(self, settings: Settings, tasks: Tasks, weight: Array, held_out: Sequence[Any], starts: Starts) -> Work:
+        """The problems of all parts."""
+        betas = None if starts is None else [start for _, start in starts]
+
+        @cache
+        def problems() -> ProblemSet:
+            return self._problems(settings, tasks, weight)
+
+        @cache
+        def job(k: int) -> Job:
+            problem = problems()[k]
+            start = None if betas is None else betas[k]
+            margin = self._margin(settings, problem)
+            return Job(problem, tasks.index(k), start, held_out=held_out[k], margin=margin)
+
+        return Work(tasks, problems, job, betas, self._has_margins, any(each is not None for each in held_out))
 
     def _assembled(
         self,
@@ -222,29 +235,31 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         rows: Rows,
         arrangement: Scheme,
         labels: NDArray[Any],
-        jobs: Sequence[Job],
-        coefs: Sequence[Array],
+        tasks: Tasks,
+        coef: Array,
         biases: Array,
         arithmetic: Arithmetic,
     ) -> tuple[Model, Index]:
-        """One model of all parts: support rows by class, in scikit-learn's order, and a row of coefficients a part."""
-        everything = np.arange(len(labels), dtype=np.int64)
-        where = [everything if job.rows is None else job.rows for job in jobs]
+        """One model of all parts: support rows by class, in scikit-learn's order, and their coefficients."""
+        some = np.flatnonzero(coef)
+        index, part = tasks.flat_rows[some], tasks.owner[some]
         used = np.zeros(len(labels), dtype=bool)
-        for index, coef in zip(where, coefs, strict=True):
-            used[index[coef != 0]] = True
+        used[index] = True
         support = np.flatnonzero(used).astype(np.int64)
         support = support[np.argsort(labels[support], kind="stable")]
-        place = np.full(len(labels), -1)
+        place = np.empty(len(labels), dtype=np.intp)
         place[support] = np.arange(len(support))
-        matrix = np.zeros((len(jobs), len(support)))
-        intercept = np.empty(len(jobs))
-        for k, (index, coef) in enumerate(zip(where, coefs, strict=True)):
-            some = np.flatnonzero(coef)
-            matrix[k, place[index[some]]] = coef[some]
-            intercept[k] = training.intercept(coef, biases[k])
-        blocks = _blocks(arrangement, labels[support])
-        return self._model_of(training, rows, support, matrix, intercept, arithmetic, blocks), support
+        edges: tuple[int, ...] = ()
+        line, lines = part, len(tasks)
+        if isinstance(arrangement, OneVsOne):  # a row has coefficients against every other class alone
+            first, second = np.triu_indices(arrangement.count, 1)
+            line = np.where(labels[index] == first[part], second[part] - 1, first[part])
+            lines = arrangement.count - 1
+            edges = tuple(np.searchsorted(labels[support], np.arange(arrangement.count + 1)).tolist())
+        matrix = np.zeros((lines, len(support)))
+        matrix[line, place[index]] = coef[some]
+        intercept = biases + training.augment * tasks.sums(coef) if training.augment else biases.copy()
+        return self._model_of(training, rows, support, matrix, intercept, arithmetic, edges), support
 
     def _held_out(
         self, training: Training, arrangement: Scheme, classes: NDArray[Any], labels: NDArray[Any], held_out: Any
@@ -316,29 +331,6 @@ def _class_distances(training: Training, labels: NDArray[Any]) -> Array:
     mean = np.eye(len(samples))[owner] / np.bincount(owner)[owner][:, None]
     between = mean.T @ K @ mean
     return np.asarray(between.diagonal()[:, None] + between.diagonal() - 2 * between)
-
-
-def _blocks(arrangement: Scheme, of: NDArray[Any]) -> tuple[Block, ...]:
-    """Runs of support rows of one class, and the parts that know it; nothing where all know all."""
-    if not isinstance(arrangement, OneVsOne):
-        return ()
-    edges = np.searchsorted(of, np.arange(arrangement.count + 1)).tolist()
-    parts = arrangement.parts
-    return tuple(
-        (slice(edges[k], edges[k + 1]), np.array([i for i, p in enumerate(parts) if k in (*p.positive, *p.negative)]))
-        for k in range(arrangement.count)
-        if edges[k] < edges[k + 1]
-    )
-
-
-def _compact(coef: Array, arrangement: Scheme, of: NDArray[Any]) -> Array:
-    """scikit-learn's dual_coef_: one against one, each support row has the coefficients of its own duels only."""
-    if not isinstance(arrangement, OneVsOne):
-        return coef
-    compact = np.empty((arrangement.count - 1, coef.shape[1]))
-    for rows, outputs in _blocks(arrangement, of):
-        compact[:, rows] = coef[outputs, rows]
-    return compact
 
 
 def _named(branch: Any, classes: NDArray[Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, cost, flag, integer, real
-from adatron.estimators._margin import Margin
+from adatron.estimators._batch import clear_margins, solve_batch, suits_batch
+from adatron.estimators._margin import CLEAR, ENDED, Margin
+from adatron.estimators._margin import ROUNDING as MARGIN_ROUNDING
+from adatron.estimators._outcome import VIOLATION, Outcome
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
 from adatron.packing import pack
 from adatron.polish import polish
 from adatron.precision import EXACT, Arithmetic
+from adatron.problem_set import ProblemSet, Tasks, whole_task
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
@@ -145,6 +150,28 @@ class Job:
     margin: Margin | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """The problems of a fit: as flat arrays where that pays, and one by one for those that need more care."""
+
+    tasks: Tasks
+    problems: Callable[[], ProblemSet]
+    job: Callable[[int], Job]  # problem k, from its start
+    starts: Sequence[Array | None] | None = None
+    margins: bool = False  # whether solutions need a look at their margin
+    watched: bool = False  # whether somebody looks at single steps
+
+    @classmethod
+    def alone(cls, job: Job) -> Work:
+        """One problem over all rows."""
+        tasks = whole_task(job.problem.rows)
+        starts = None if job.start is None else [job.start]
+        return cls(tasks, lambda: ProblemSet.of([job.problem], tasks), lambda k: job, starts, job.margin is not None)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+
 class Training:
     """The kernel matrix of X, and the problems solved on it."""
 
@@ -161,7 +188,7 @@ class Training:
 
     def gram(self, rows: Index | None, threads: int, dtype: Any = None, cache_bytes: float | None = None) -> Gram:
         """The matrix of these rows."""
-        X, kernel = self.X, self.kernel
+        X, kernel = self.X, self.augmented_kernel
         options: dict[str, Any] = {"cache_bytes": cache_bytes or self.settings.cache_bytes, "threads": threads}
         if self.whole is not None and self.everything is not None and rows is not None:
             part = self.whole[np.ix_(rows, rows)]
@@ -170,13 +197,55 @@ class Training:
             X = X[np.ix_(rows, rows)] if self.settings.precomputed else X[rows]
         if self.augment and self.settings.precomputed:
             X = X.astype(np.float64) + self.augment
-        elif self.augment:
-            kernel = kernel + Constant(self.augment)
         return Gram(kernel, X, dtype=dtype or self.dtype(X.shape[0]), **options)
 
-    def solve(self, jobs: Sequence[Job], watch: Watch) -> list[Solution]:
-        """Every problem: side by side, a thread each, where they are small; else in turn, all threads on one."""
+    @cached_property
+    def augmented_kernel(self) -> Kernel:
+        """The kernel, with the constant that stands for a bias where there is one in it."""
+        if self.augment and not self.settings.precomputed:
+            return self.kernel + Constant(self.augment)
+        return self.kernel
+
+    def solve(self, work: Work, watch: Watch) -> Outcome:
+        """Every problem: small ones in a batch of the core, the others and what it leaves one by one."""
         threads = effective_threads(self.settings.n_jobs)
+        if work.watched or not suits_batch(self.settings, self.kernel, work.tasks.largest, watch):
+            return self._one_by_one(work, watch, threads)
+        problems = work.problems()
+        starts = problems.start()
+        if work.starts is not None:
+            for k, start in enumerate(work.starts):
+                if start is not None:
+                    starts[problems.variables(k)] = meet_sums(problems[k], start)
+        outcome = Outcome(work.tasks, starts, doubled=problems.doubled)
+        with np.errstate(over="ignore", invalid="ignore"):  # coefficients that grow without end overflow
+            left = solve_batch(self, problems, outcome, watch, threads)
+        if work.margins:
+            left = sorted({*left, *self._unclear(problems, outcome)})
+        if left:
+            jobs = [work.job(k) for k in left]
+            for k, solution in zip(left, self._solve_jobs(jobs, watch, threads), strict=True):
+                outcome.put(k, solution)
+        return outcome
+
+    def _unclear(self, problems: ProblemSet, outcome: Outcome) -> list[int]:
+        """The ν-problems whose margin is not more than their errors."""
+        given = self.settings.precomputed and self.X.dtype == np.float32
+        share = float(np.finfo(np.float32).eps) if given else MARGIN_ROUNDING
+        scale = float(np.abs(self.augmented_kernel.diag(self.X)).max())
+        clear = clear_margins(outcome, problems.totals.shape[1], scale, share, CLEAR)
+        return [k for k in np.flatnonzero(~clear).tolist() if outcome.statuses[k] in ENDED]
+
+    def _one_by_one(self, work: Work, watch: Watch, threads: int) -> Outcome:
+        jobs = [work.job(k) for k in range(len(work))]
+        doubled = jobs[0].problem.doubled
+        outcome = Outcome(work.tasks, np.zeros((2 if doubled else 1) * int(work.tasks.start[-1])), doubled=doubled)
+        for k, solution in enumerate(self._solve_jobs(jobs, watch, threads)):
+            outcome.put(k, solution)
+        return outcome
+
+    def _solve_jobs(self, jobs: Sequence[Job], watch: Watch, threads: int) -> list[Solution]:
+        """Side by side, a thread each, where they are small; else in turn, all threads on one."""
         largest = max(job.problem.rows for job in jobs)
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
         if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
@@ -214,9 +283,9 @@ class Training:
             self.whole = self.everything.rows(np.arange(m))
             self.everything.core.forget()
 
-    def arithmetic(self, solutions: Sequence[Solution]) -> Arithmetic:
+    def arithmetic(self, outcome: Outcome) -> Arithmetic:
         """What the model of these solutions predicts in: that of the solutions, if they have one in common."""
-        known = [solution.arithmetic or EXACT for solution in solutions]
+        known = [each or EXACT for each in outcome.arithmetics()]
         first = known[0]
         if all(each is first or (each == first and each.center is first.center) for each in known):
             return first
@@ -387,15 +456,21 @@ REMEDIES = {
 }
 
 
-def worst(solutions: Sequence[Solution]) -> Solution:
-    """The solution to be told of: the one that ended least well, or of several converged the least exact."""
-    rank = {status: place for place, status in enumerate((*ENDS, Status.CONVERGED))}
-    return min(solutions, key=lambda solution: (rank[solution.status], -solution.certificate.kkt_violation))
+def worst(outcome: Outcome) -> int:
+    """The problem to be told of: the one that ended least well, or of several converged the least exact."""
+    violation = outcome.certificates[:, VIOLATION]
+    if outcome.converged:
+        return int(violation.argmax())
+    rank: dict[Status | None, int] = {status: place for place, status in enumerate((*ENDS, Status.CONVERGED))}
+    return min(range(len(outcome)), key=lambda k: (rank[outcome.statuses[k]], -violation[k]))
 
 
-def warn_unless_converged(settings: Settings, solutions: Sequence[Solution]) -> None:
+def warn_unless_converged(settings: Settings, outcome: Outcome) -> None:
     """Say loudly what was not reached; an interrupt goes on its way once the model is usable."""
-    solution = worst(solutions)
+    if outcome.converged:
+        return
+    solutions = outcome.solutions
+    solution = solutions[worst(outcome)]
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(f"{settings.name} keeps the best machine found before the interrupt.")
     if not solution.converged:
@@ -407,10 +482,10 @@ def warn_unless_converged(settings: Settings, solutions: Sequence[Solution]) -> 
         )
         remedy = REMEDIES.get(solution.status, "Scale the features, or raise tol, max_iter or max_time.")
         failed = sum(not each.converged for each in solutions)
-        outcome = "has no certified optimum" if solution.status is Status.STATIONARY else "did not converge"
+        ending = "has no certified optimum" if solution.status is Status.STATIONARY else "did not converge"
         which = f" in {failed} of its {len(solutions)} binary classifiers" if len(solutions) > 1 else ""
         warnings.warn(
-            f"{settings.name} {outcome}{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} " + remedy,
+            f"{settings.name} {ending}{which} ({reached}; tol={settings.tol:g}). {solution.status.sentence} " + remedy,
             ConvergenceWarning,
             stacklevel=5,  # past `_conclude`, fit and the callbacks around it
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from adatron._check import Array, choice, cost, finite_vector, sound
 from adatron._rows import is_sparse
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
-from adatron.estimators._fit import Index, Job, Settings, Training, both, warn_unless_converged, watch_for, worst
+from adatron.estimators._fit import Index, Settings, Training, Work, both, warn_unless_converged, watch_for, worst
+from adatron.estimators._outcome import GAP, OBJECTIVE, VIOLATION, Outcome
 from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
 from adatron.precision import Arithmetic
@@ -63,7 +64,7 @@ def _weights(sample_weight: Any, rows: int) -> Array:
 def forget(estimator: Any) -> None:
     """Drop what an earlier fit has left, but for what validation has just said of the new rows."""
     public = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
-    for name in {*public, "_model", "_scheme"} - {"n_features_in_", "feature_names_in_"}:
+    for name in {*public, "_model", "_scheme", "_outcome"} - {"n_features_in_", "feature_names_in_"}:
         vars(estimator).pop(name, None)
 
 
@@ -153,36 +154,37 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         settings: Settings,
         training: Training,
         rows: Rows,
-        jobs: Sequence[Job],
-        attributes: Callable[[Sequence[Array], Array], dict[str, Any]],
-    ) -> list[Solution]:
-        """Solve the problems; ``attributes`` makes a machine of coefficients and biases, for callbacks on the way."""
+        work: Work,
+        attributes: Callable[[Array, Array], dict[str, Any]],
+    ) -> Outcome:
+        """Solve the problems; ``attributes`` makes a model of coefficients and biases, for callbacks on the way."""
         watch = watch_for(settings)
-        jobs = self._warmed(rows, jobs)
+        work = self._warmed(rows, work)
 
         def state() -> dict[str, Any]:
-            return attributes([watch.coef()], np.array([watch.last.bias if watch.last else 0.0]))
+            return attributes(watch.coef(), np.array([watch.last.bias if watch.last else 0.0]))
 
         epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
         self._reporter = Reporter(
-            self, rows.X, rows.y, rows.weight, max_epochs=epochs, state=state if len(jobs) == 1 else None
+            self, rows.X, rows.y, rows.weight, max_epochs=epochs, state=state if len(work) == 1 else None
         )
         if self._reporter.wanted:
             watch.progress = both(watch.progress, self._reporter)
-        solutions = training.solve(jobs, watch)
+        outcome = training.solve(work, watch)
         if self.warm_start:
-            self._warm = (self._fingerprint(rows), [solution.beta for solution in solutions])
-        return solutions
+            self._warm = (self._fingerprint(rows), outcome.betas())
+        return outcome
 
-    def _warmed(self, rows: Rows, jobs: Sequence[Job]) -> list[Job]:
+    def _warmed(self, rows: Rows, work: Work) -> Work:
         """The problems with the last fit's coefficients to start from, if that had the same rows."""
         if not self.warm_start or not hasattr(self, "_warm"):
-            return list(jobs)
+            return work
         fingerprint, betas = self._warm
-        fits = len(betas) == len(jobs) and all(len(b) == len(j.problem) for b, j in zip(betas, jobs, strict=True))
+        sizes = np.diff(work.tasks.start).tolist()
+        fits = len(betas) == len(work) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
-            return list(jobs)
-        return [replace(job, start=start) for job, start in zip(jobs, betas, strict=True)]
+            return work
+        return replace(work, starts=betas, job=lambda k: replace(work.job(k), start=betas[k]))
 
     def _fingerprint(self, rows: Rows) -> bytes:
         """Of the rows and targets."""
@@ -193,23 +195,35 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         digest.update(np.unique(rows.y, return_inverse=True)[1].tobytes())
         return digest.digest()
 
-    def _conclude(self, settings: Settings, rows: Rows, solutions: Sequence[Solution]) -> None:
+    def _conclude(self, settings: Settings, rows: Rows, outcome: Outcome) -> None:
         """The attributes that tell how the fit went; loud if it did not go well."""
-        told = worst(solutions)
         self.shape_fit_ = rows.shape
-        self.solutions_ = list(solutions)
-        traces = [solution.trace for solution in solutions]
-        self.trace_ = traces[0] if len(traces) == 1 else traces
-        self.converged_ = all(solution.converged for solution in solutions)
+        self._outcome = outcome
+        self.converged_ = outcome.converged
         fitted = (Status.CONVERGED, Status.STATIONARY)  # as far as scikit-learn asks
-        self.fit_status_ = int(any(solution.status not in fitted for solution in solutions))
-        self.stop_reason_ = told.status.value
-        self.objective_ = float(sum(solution.certificate.objective for solution in solutions))
-        self.duality_gap_ = float(np.max([solution.certificate.gap for solution in solutions]))  # NaN if any is
-        self.kkt_violation_ = max(solution.certificate.kkt_violation for solution in solutions)
+        self.fit_status_ = int(any(status not in fitted for status in outcome.statuses))
+        told = outcome.statuses[worst(outcome)]
+        assert told is not None
+        self.stop_reason_ = told.value
+        table = outcome.certificates
+        self.objective_ = float(table[:, OBJECTIVE].sum())
+        self.duality_gap_ = float(table[:, GAP].max())  # NaN if any is
+        self.kkt_violation_ = float(table[:, VIOLATION].max())
         self._reporter.end()
         del self._reporter
-        warn_unless_converged(settings, solutions)
+        warn_unless_converged(settings, outcome)
+
+    @property
+    def solutions_(self) -> list[Solution]:
+        """One solution per binary classifier, or the one of any other model."""
+        outcome: Outcome = self._outcome
+        return outcome.solutions
+
+    @property
+    def trace_(self) -> Any:
+        """What the solver reported on its way; with several binary classifiers a list of theirs."""
+        traces = [solution.trace for solution in self.solutions_]
+        return traces[0] if len(traces) == 1 else traces
 
     def _set_support(self, training: Training, rows: Rows, support: Index) -> None:
         """Which rows support the machine, numbered as in the data given to fit."""
@@ -225,11 +239,11 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         coef: Array,
         bias: Array,
         arithmetic: Arithmetic,
-        blocks: Any = (),
+        edges: tuple[int, ...] = (),
     ) -> Model:
         given = support if rows.kept is None else rows.kept[support]
         points = given if training.settings.precomputed else rows.X[support]
-        return Model(training.kernel, points, coef, bias, arithmetic, blocks)
+        return Model(training.kernel, points, coef, bias, arithmetic, edges)
 
     # ------------------------------------------------------------ fitted
 

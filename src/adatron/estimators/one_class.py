@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,9 +13,10 @@ from sklearn.base import OutlierMixin
 from adatron import problems
 from adatron._check import Array
 from adatron.estimators._callbacks import with_callbacks
-from adatron.estimators._fit import Job, Settings, Training
+from adatron.estimators._fit import Job, Settings, Training, Work
 from adatron.estimators._machine import Machine
 from adatron.estimators._margin import Margin
+from adatron.estimators._outcome import BIAS
 from adatron.kernels import Linear
 from adatron.precision import EXACT, Arithmetic
 
@@ -96,26 +96,26 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
 
-        def attributes(coefs: Sequence[Array], biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = np.flatnonzero(coefs[0])
-            model = self._model_of(training, rows, support, coefs[0][support][None], np.asarray(biases), arithmetic)
+        def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
+            support = np.flatnonzero(coef)
+            model = self._model_of(training, rows, support, coef[support][None], np.array(biases), arithmetic)
             return {"_model": model, "offset_": -model.bias}
 
         margin = Margin(problem, settings.tol, raises_nu=False)
-        solution = self._solve(settings, training, rows, [Job(problem, margin=margin)], attributes)[0]
-        arithmetic = training.arithmetic([solution])
-        self._model = attributes([solution.coef], np.array([solution.model_bias]), arithmetic)["_model"]
+        outcome = self._solve(settings, training, rows, Work.alone(Job(problem, margin=margin)), attributes)
+        coef = outcome.coef
+        self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
         if margin.flat:  # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
             self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
-        self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
+        self._set_support(training, rows, np.flatnonzero(coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias
         self.offset_ = 0.0 - self.intercept_
-        self.n_iter_ = solution.n_iter
+        self.n_iter_ = int(outcome.n_iter[0])
         if margin.flat:
             self._tell(margin)
-        self._conclude(settings, rows, [solution])
+        self._conclude(settings, rows, outcome)
         return self
 
     def _tell(self, margin: Margin) -> None:

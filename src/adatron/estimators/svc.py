@@ -12,13 +12,15 @@ from adatron import problems
 from adatron._check import Array, choice, cost, real
 from adatron.certificates import bias
 from adatron.estimators._classifier import KernelClassifier
-from adatron.estimators._fit import Job, Settings
+from adatron.estimators._fit import Job, Settings, Work
 from adatron.estimators._margin import Margin
+from adatron.estimators._outcome import BIAS, RHO, Outcome
+from adatron.problem_set import ProblemSet, Tasks
 from adatron.problems import Problem
-from adatron.solution import Solution
 
 HOPELESS = 0.1  # of ν, that the lighter class can bear
 LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
+BOXES = {"hinge": problems.hinge_box, "squared_hinge": problems.squared_hinge_box}
 
 
 class SVC(KernelClassifier):
@@ -140,6 +142,13 @@ class SVC(KernelClassifier):
         C = cost("C", self.C)
         return constructor(signs, C, bias=settings.bias, weight=weight)
 
+    def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
+        loss = choice("loss", self.loss, list(BOXES))
+        lower, upper, ridge = BOXES[loss](tasks.signs, cost("C", self.C), weight)
+        group = np.zeros(len(weight), dtype=np.int8)
+        totals = np.zeros((len(tasks), 1 if settings.bias == "exact" else 0))
+        return ProblemSet(loss, tasks, -tasks.signs, lower, upper, ridge, group, totals)
+
 
 class NuSVC(KernelClassifier):
     """Support vector classification with ν in the place of C.
@@ -223,14 +232,22 @@ class NuSVC(KernelClassifier):
         nu = real("nu", self.nu, above=0)
         return problems.nu_classification(signs, min(nu, float(largest)) if nu <= 1 else nu, weight=weight)
 
+    _has_margins = True
+
     def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
         return None if self._is_hopeless(problem) else Margin(problem, settings.tol, raises_nu=True)
+
+    def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
+        made = [self._problem(settings, tasks.signs[at], weight[at]) for at in map(tasks.of, range(len(tasks)))]
+        return ProblemSet.of(made, tasks)
 
     def _is_hopeless(self, problem: Problem) -> bool:
         return bool(problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2)
 
-    def _tell(self, jobs: Sequence[Job]) -> None:
-        told = [text for text in (self._too_large([job.problem for job in jobs]), self._too_small(jobs)) if text]
+    def _tell(self, work: Work) -> None:
+        made = work.problems()
+        jobs = [work.job(k) for k in range(len(work))]
+        told = [text for text in (self._too_large([made[k] for k in range(len(made))]), self._too_small(jobs)) if text]
         if told:
             warnings.warn(" ".join(told), UserWarning, stacklevel=4)
 
@@ -275,10 +292,16 @@ class NuSVC(KernelClassifier):
         rho = bias(reached.problem, reached.gradient, reached.beta)[1]
         return rho if rho > 0 else 1.0
 
-    def _machine(self, job: Job, solution: Solution) -> tuple[Array, float]:
-        problem = job.problem
-        if self._is_hopeless(problem) or (job.margin is not None and job.margin.flat):
-            # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-            return np.zeros(problem.rows), float(np.sign(problem.upper.sum() + problem.lower.sum()))
-        rho = solution.model_rho if solution.model_rho > 0 else 1.0
-        return solution.coef / rho, solution.model_bias / rho
+    def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
+        coef, biases = outcome.coef.copy(), outcome.certificates[:, BIAS].copy()
+        rho = outcome.certificates[:, RHO]
+        for k in range(len(work)):
+            job, at = work.job(k), work.tasks.of(k)
+            if self._is_hopeless(job.problem) or (job.margin is not None and job.margin.flat):
+                # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
+                coef[at] = 0.0
+                biases[k] = np.sign(job.problem.upper.sum() + job.problem.lower.sum())
+            elif rho[k] > 0:
+                coef[at] /= rho[k]
+                biases[k] /= rho[k]
+        return coef, biases

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -13,8 +12,9 @@ from sklearn.base import RegressorMixin
 from adatron import problems
 from adatron._check import Array, cost, real
 from adatron.estimators._callbacks import with_callbacks
-from adatron.estimators._fit import Job, Settings, Training
+from adatron.estimators._fit import Job, Settings, Training, Work
 from adatron.estimators._machine import Machine
+from adatron.estimators._outcome import BIAS
 from adatron.precision import EXACT, Arithmetic
 from adatron.problems import Problem
 
@@ -39,20 +39,20 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
         training = Training(settings, rows.X, rows.weight)
         problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
 
-        def attributes(coefs: Sequence[Array], biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = np.flatnonzero(coefs[0])
-            bias = np.array([training.intercept(coefs[0], biases[0])])
-            return {"_model": self._model_of(training, rows, support, coefs[0][support][None], bias, arithmetic)}
+        def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
+            support = np.flatnonzero(coef)
+            bias = np.array([training.intercept(coef, biases[0])])
+            return {"_model": self._model_of(training, rows, support, coef[support][None], bias, arithmetic)}
 
-        solution = self._solve(settings, training, rows, [Job(problem)], attributes)[0]
-        arithmetic = training.arithmetic([solution])
-        self._model = attributes([solution.coef], np.array([solution.model_bias]), arithmetic)["_model"]
-        self._set_support(training, rows, np.flatnonzero(solution.coef).astype(np.int64))
+        outcome = self._solve(settings, training, rows, Work.alone(Job(problem)), attributes)
+        coef = outcome.coef
+        self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
+        self._set_support(training, rows, np.flatnonzero(coef).astype(np.int64))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias
-        self.n_iter_ = solution.n_iter
-        self._conclude(settings, rows, [solution])
+        self.n_iter_ = int(outcome.n_iter[0])
+        self._conclude(settings, rows, outcome)
         return self
 
     def predict(self, X: Any) -> Array:

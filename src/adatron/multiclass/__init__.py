@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adatron import _core
 from adatron._check import Array, choice
+from adatron.problem_set import Tasks
 
 __all__ = ["SCHEMES", "OneVsOne", "OneVsRest", "Part", "Scheme", "Tree", "Two", "scheme"]
 
@@ -46,6 +48,14 @@ class Scheme(ABC):
     @abstractmethod
     def parts(self) -> list[Part]:
         """The machines."""
+
+    def tasks(self, labels: Labels) -> Tasks:
+        """The rows of each part, in their order, and their signs."""
+        index = [part.rows(labels) for part in self.parts]
+        signs = [part.signs(labels[rows]) for part, rows in zip(self.parts, index, strict=True)]
+        start = np.concatenate(([0], np.cumsum([len(rows) for rows in index])))
+        whole = all(len(rows) == len(labels) for rows in index)
+        return Tasks(start, None if whole else np.concatenate(index), np.concatenate(signs))
 
     @abstractmethod
     def predict(self, values: Array) -> Labels:
@@ -106,29 +116,44 @@ class OneVsOne(Scheme):
         """(0, 1), (0, 2), ... (1, 2), ..."""
         return [Part((i,), (j,)) for i in range(self.count) for j in range(i + 1, self.count)]
 
+    def tasks(self, labels: Labels) -> Tasks:
+        """The same without a loop over pairs: a sort of (pair, row) for all of them."""
+        m, counts = len(labels), np.bincount(labels, minlength=self.count)
+        order = np.argsort(labels, kind="stable").astype(np.int64)
+        edge = np.concatenate(([0], np.cumsum(counts)))
+        first, second = np.triu_indices(self.count, 1)
+        pair = np.arange(len(first), dtype=np.int64)
+        keys = []
+        for side in (first, second):
+            length = counts[side]
+            place = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - edge[side], length)
+            keys.append(np.repeat(pair * m, length) + order[place])
+        merged = np.sort(np.concatenate(keys))
+        rows = merged % m
+        start = np.concatenate(([0], np.cumsum(counts[first] + counts[second])))
+        positive = np.repeat(first, np.diff(start))
+        return Tasks(start, rows, np.where(labels[rows] == positive, 1.0, -1.0))
+
     def predict(self, values: Array) -> Labels:
         """Most votes; of equals, the first."""
         return np.asarray(self.votes(values).argmax(axis=1))
 
     def votes(self, values: Array) -> Array:
-        """How many duels each class wins."""
-        votes = np.zeros((len(values), self.count))
-        for k, part in enumerate(self.parts):
-            won = values[:, k] > 0
-            votes[:, part.positive[0]] += won
-            votes[:, part.negative[0]] += ~won
-        return votes
+        """How many pairs each class wins."""
+        return self._count(values)[0]
 
     def scores(self, values: Array) -> Array:
         """Votes, and within a third of a vote the sum of outputs: scikit-learn's "ovr" shape."""
-        confidence = np.zeros((len(values), self.count))
-        for k, part in enumerate(self.parts):
-            confidence[:, part.positive[0]] += values[:, k]
-            confidence[:, part.negative[0]] -= values[:, k]
-        return np.asarray(self.votes(values) + confidence / (3 * (np.abs(confidence) + 1)))
+        votes, confidence = self._count(values)
+        return np.asarray(votes + confidence / (3 * (np.abs(confidence) + 1)))
+
+    def _count(self, values: Array) -> tuple[Array, Array]:
+        votes, confidence = np.empty((2, len(values), self.count))
+        _core.count_votes(np.ascontiguousarray(values.T), votes=votes, confidence=confidence)
+        return votes, confidence
 
     def accepted(self, values: Array) -> NDArray[np.bool_]:
-        """A class that wins all its duels."""
+        """A class that wins all its pairs."""
         return np.asarray(self.votes(values).max(axis=1) == self.count - 1)
 
 

@@ -151,7 +151,9 @@ class Run(ABC):
         """The last row of the trace, of where the active-set method ended."""
         account = account_of(self.problem, self.beta, self.guess, verdict.bias, verdict.rho)
         last = self.watch.last
-        more = {} if last is None else {name: value for name, value in last.more.items() if name != "error"}
+        more: dict[str, Any] = (
+            {} if last is None else {name: value for name, value in last.more.items() if name != "error"}
+        )
         epoch = self.n_iter if last is None else last.epoch - (self.before.epoch if self.before else 0)
         self.tell(account, bias=verdict.bias, updates=max(self.told, 0), epoch=epoch, **more)
 

@@ -1,0 +1,139 @@
+"""The problems of a fit side by side in the core, one per thread, while they are small.
+
+Python is entered a few times per fit, not per problem: building, solving, judging and polishing happen in the core
+(core/batch.cpp), and what they return stays in arrays. A problem that does not converge there in the usual way, or of
+which it is not known how exact its kernel values are, is left to the solvers, which look at it with all the care there
+is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adatron import _core
+from adatron._check import Array
+from adatron.estimators._outcome import (
+    BIAS,
+    GAP,
+    INFEASIBILITY,
+    RHO,
+    ROUNDING,
+    VIOLATION,
+    Outcome,
+)
+from adatron.gram import checked_diagonal
+from adatron.kernels import Kernel
+from adatron.packing import pack
+from adatron.precision import Arithmetic
+from adatron.problem_set import ProblemSet
+from adatron.solution import Status
+from adatron.solvers import ROUNDING_SHARE, Decomposition, assured
+from adatron.solvers._run import FEASIBLE, unsolved
+from adatron.trace import OutOfTime, Watch
+
+if TYPE_CHECKING:
+    from adatron.estimators._fit import Settings, Training
+
+LARGEST = 1000  # rows of a problem that is solved here, in float64
+SLICE_SECONDS = 0.05
+CODES = {int(_core.BatchStatus.open.value): None, int(_core.BatchStatus.converged.value): Status.CONVERGED}
+
+
+def suits_batch(settings: Settings, kernel: Kernel, largest: int, watch: Watch) -> bool:
+    """Whether problems of so many rows can be solved side by side, without anybody who watches single steps."""
+    solver = settings.solver
+    plain = type(solver) is Decomposition and solver.working_size is None and solver.most_steps is None
+    native = settings.precomputed or kernel.terms() is not None
+    return plain and native and settings.max_iter < 0 and watch.progress is None and largest <= LARGEST
+
+
+def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watch: Watch, threads: int) -> list[int]:
+    """Solve what can be solved here; the numbers of the problems that are left to be solved one by one."""
+    core, arithmetic, errors, largest = _core_batch(training, problems, outcome.beta, threads)
+    ended: Status | None = None
+    outcome.started = _core.seconds_now()
+    try:
+        while not core.advance(seconds=SLICE_SECONDS):
+            watch.check()
+    except KeyboardInterrupt:
+        ended = Status.INTERRUPTED
+        watch.cancelled.set()
+    except OutOfTime:
+        ended = Status.MAX_TIME
+    if ended is not None:
+        core.stop()
+    beta, status, steps = core.beta, core.status, core.steps
+    outcome.beta, outcome.n_iter, outcome.arithmetic = beta, steps, arithmetic
+    outcome.certificates[:, :ROUNDING] = core.certificates
+    outcome.rounds = core.traces, core.trace_start
+    outcome.seconds = _core.seconds_now() - outcome.started
+    outcome.statuses = [CODES.get(code) for code in status.tolist()]
+    if ended is not None:
+        for k in np.flatnonzero(status != _core.BatchStatus.converged.value).tolist():
+            _end(problems, outcome, k, ended)
+    _bound_errors(problems, outcome, errors, largest)
+    left = [k for k, at in enumerate(outcome.statuses) if at is None]
+    goal = ROUNDING_SHARE * training.settings.tol
+    known = training.kernel.positive_semidefinite
+    doubtful = np.flatnonzero(outcome.certificates[:, ROUNDING] > goal) if known else np.arange(len(problems))
+    for k in doubtful.tolist():
+        if outcome.statuses[k] is Status.CONVERGED:
+            gram = training.gram(problems.tasks.index(k), threads)
+            solution = assured(problems[k], gram, outcome.solution(k), training.settings.tol)
+            if solution.status is Status.IMPRECISE:
+                left.append(k)
+            else:
+                outcome.put(k, solution)
+    return sorted(left)
+
+
+def _core_batch(
+    training: Training, problems: ProblemSet, beta: Array, threads: int
+) -> tuple[Any, Arithmetic, float, float]:
+    """The core's batch, its arithmetic, a bound on the error of any kernel value, and the largest on the diagonal."""
+    settings, kernel = training.settings, training.augmented_kernel
+    options = {"cache_bytes": int(settings.cache_bytes), "threads": threads, "tol": settings.tol, "record": True}
+    given = {**problems.spans, "beta": beta, **options}
+    if settings.precomputed:
+        gram = training.gram(None, threads, np.float64)  # sees to symmetry
+        core = _core.Batch64.of_matrix(gram.matrix, diagonal=gram.diagonal, **given)
+        return core, gram.arithmetic, gram.asymmetry, float(np.abs(gram.diagonal).max())
+    diagonal = checked_diagonal(kernel, training.X)
+    points = pack(training.X, kernel.terms() or (), np.float64, threads=threads)
+    core = _core.Batch64.of_points(points.native(), points.core, diagonal=diagonal, **given)
+    reach = points.norms.max()
+    return (
+        core,
+        points.arithmetic,
+        float(points.error_bound()(reach, reach, np.zeros(()))),
+        float(np.abs(diagonal).max()),
+    )
+
+
+def _end(problems: ProblemSet, outcome: Outcome, k: int, ended: Status) -> None:
+    """A problem that was not solved in time: as it stands, or as it would have started."""
+    outcome.statuses[k] = ended
+    if outcome.n_iter[k] == 0:
+        outcome.put(k, unsolved(problems[k], outcome.beta[outcome.variables(k)].copy(), ended))
+
+
+def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float, largest: float) -> None:
+    """How far gradients may be off because kernel values and their sums are; no gap for points that are infeasible."""
+    coef, tasks = outcome.coef, problems.tasks
+    total, support = tasks.sums(np.abs(coef)), tasks.sums((coef != 0).astype(np.float64))
+    table = outcome.certificates
+    table[:, ROUNDING] = errors * total + support * (np.finfo(np.float64).eps / 2) * total * largest
+    size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
+    table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
+
+
+def clear_margins(outcome: Outcome, sums: int, scale: float, share: float, factor: float) -> NDArray[np.bool_]:
+    """Whether ρ, the margin of ν-problems, is more than a solution's errors, for each of them."""
+    table = outcome.certificates
+    rho = table[:, RHO] if sums == 2 else np.abs(table[:, BIAS])
+    copies = 2 if outcome.doubled else 1
+    rounding = share * np.add.reduceat(np.abs(outcome.beta), copies * outcome.tasks.start[:-1]) * scale
+    return np.asarray(rho > factor * (table[:, VIOLATION] + table[:, ROUNDING] + rounding))
