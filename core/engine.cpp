@@ -132,7 +132,7 @@ void Engine<T>::choose() {
     // Part of the last working set stays, the latest to come first: what has just been moved is rarely done with.
     // Rows of those that leave without a coefficient can be forgotten.
     const auto& active = gram_.active();
-    const Index stay = std::min(Index(stay_ * double(size)), size - 2);
+    const Index stay = std::clamp<Index>(Index(stay_ * double(size)), 0, std::max<Index>(size - 2, 0));
     std::vector<Index> kept, left;
     if (Index(working_.size()) > stay) {
         std::nth_element(working_.begin(), working_.begin() + stay, working_.end(),

@@ -45,7 +45,8 @@ class Model:
                 return few.T
         # one output after the other: the transpose costs nothing, further copies would
         self._expansion.threads = effective_threads(n_jobs)
-        return np.asarray((self._expansion(self.coef, X, blocks=self._blocks) + self.bias[:, None]).T)
+        values = self._expansion(self.coef, X, blocks=self._blocks, outputs=len(self.bias))
+        return np.asarray((values + self.bias[:, None]).T)
 
     @cached_property
     def _expansion(self) -> Expansion:

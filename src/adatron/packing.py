@@ -163,13 +163,20 @@ class Expansion:
         self._packed: dict[Arithmetic, Packed] = {}
         self._predictor: Any = None
 
-    def __call__(self, coef: Array, X: Any, *, blocks: Sequence[Block] = (), pulse: Pulse = nothing) -> Array:
+    def __call__(
+        self,
+        coef: Array,
+        X: Any,
+        *,
+        blocks: Sequence[Block] = (),
+        outputs: int | None = None,
+        pulse: Pulse = nothing,
+    ) -> Array:
         """coef @ kernel(support, X) in float64, one row of values for each row of ``coef``.
 
-        ``blocks`` names for runs of support rows the outputs that the lines of ``coef`` have coefficients of there.
+        ``blocks`` names for runs of support rows which of so many ``outputs`` the lines of ``coef`` belong to there.
         """
-        outputs = len(coef) if not blocks else 1 + max(int(each.max()) for _, each in blocks)
-        out = np.zeros((outputs, X.shape[0]))
+        out = np.zeros((len(coef) if outputs is None else outputs, X.shape[0]))
         if out.size == 0 or coef.shape[1] == 0:
             return out
         if self.terms is None:

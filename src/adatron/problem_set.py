@@ -127,7 +127,5 @@ class ProblemSet:
     @property
     def spans(self) -> dict[str, Any]:
         """The arrays as the core takes them."""
-        return {name: getattr(self, name) for name in (*NAMES, "totals", "doubled")} | {
-            "start": self.tasks.start,
-            "rows": self.tasks.rows,
-        }
+        arrays = {name: getattr(self, name) for name in (*NAMES, "totals", "doubled")}
+        return arrays | {"start": self.tasks.start, "rows": self.tasks.rows}

@@ -65,7 +65,7 @@ class Trace:
         trace = cls()
         for at in map(Round._make, rounds.tolist()):
             effort = int(at.steps), int(at.rows_computed) * rows
-            more = {"active": int(at.active)}
+            more: dict[str, float] = {"active": int(at.active)}
             trace.append(Report(at.time - started, int(at.rounds), at, at.bias, *effort, more))
         return trace
 

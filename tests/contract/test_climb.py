@@ -8,7 +8,6 @@ from adatron.certificates import gradient, kkt_violation
 from adatron.kernels import Gaussian
 from adatron.selection.widths import STRETCH, Matrix, Widths
 
-
 LARGE = 40.0  # a gamma at which far rows have nothing in common
 
 

@@ -101,6 +101,4 @@ def test_skops(machine):
 
 
 def test_a_model_holds_plain_numbers():
-    for rows, _ in SVC().fit(X, Y)._model.blocks:
-        assert type(rows.start) is int
-        assert type(rows.stop) is int
+    assert {type(edge) for edge in SVC().fit(X, Y)._model.edges} == {int}

@@ -56,7 +56,7 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     ended: Status | None = None
     outcome.started = _core.seconds_now()
     try:
-        while not core.advance(seconds=SLICE_SECONDS):
+        while not core.advance(seconds=_slice(watch)):
             watch.check()
     except KeyboardInterrupt:
         ended = Status.INTERRUPTED
@@ -88,6 +88,11 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
             else:
                 outcome.put(k, solution)
     return sorted(left)
+
+
+def _slice(watch: Watch) -> float:
+    """Seconds until Python looks at signals and the clock."""
+    return SLICE_SECONDS if watch.max_time is None else min(SLICE_SECONDS, max(watch.max_time - watch.seconds, 0.0))
 
 
 def _core_batch(
