@@ -19,7 +19,6 @@ from datetime import datetime
 from importlib import import_module
 from math import inf
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -27,24 +26,18 @@ import numpy as np
 
 from .__main__ import tell
 from .datasets import PROBLEMS
-from .machine import DISTURBED, OtherLoad, machine, versions
-from .objective import SLACK, judge, largest_violation
-from .report import number, table
+from .machine import OtherLoad, machine, versions
+from .objective import judge, largest_violation
+from .report import number
 from .run import Outcome, Settings, Task, compete
 from .small_points import POINTS, Point, load
-from .summary import Entry, finite, geometric_mean
+from .small_report import INTELEX, OURS, SKLEARN, TOL, compare, entry, figures, show
+from .summary import Entry
 
-OURS, SKLEARN, INTELEX = "adatron", "scikit-learn", "intelex"
 MODULES = {OURS: "adatron", SKLEARN: "sklearn.svm", INTELEX: "sklearnex.svm"}
 WORKERS = {OURS: "adatron", SKLEARN: "sklearn", INTELEX: "intelex-f32"}  # their names in benchmarks.contenders
-PEERS = (SKLEARN, INTELEX)
-FEWEST_ROWS = 500  # of the points that means are over
-TOL = 1e-3  # every estimator's default
 FIRST, FIRST_QUICK = "synthetic-C1", "checkerboard"  # 10,000 x 50; of the latter 800 rows
 QUICK = f"iris|50 rows|{FIRST_QUICK}"
-NOTES = f"""medians in milliseconds; / name: that contender's time divided by adatron's
-KKT: largest violation of {OURS}, {SKLEARN}, {INTELEX};  agree: least share of rows predicted as by {SKLEARN}
-! KKT violation over {SLACK} tol, so not equal accuracy;  ~ other processes kept more than a tenth of a core busy"""
 
 
 @dataclass(frozen=True)
@@ -173,91 +166,9 @@ def failure(outcome: Outcome) -> str | None:
     return outcome.reason or (None if outcome.seconds else str(outcome))
 
 
-def figures(
-    seconds: list[float], violation: float | None = None, agreement: float | None = None, failed: str | None = None
-) -> Entry:
-    """One contender's figures at one point."""
-    return {
-        "seconds": median(seconds) if seconds else None,
-        "least_seconds": min(seconds, default=None),
-        "calls": len(seconds),
-        "kkt_violation": None if violation is None else finite(violation),
-        "accurate": None if violation is None else bool(violation <= SLACK * TOL),
-        "agreement": agreement,
-        "failed": failed,
-    }
-
-
-def entry(
-    name: str, kind: str, shape: tuple[int, int], classes: int, contenders: dict[str, Entry], disturbance: float
-) -> Entry:
-    """One point, with each contender's time divided by ours."""
-    ours = contenders[OURS]["seconds"]
-    for found in contenders.values():
-        found["ratio"] = found["seconds"] / ours if found["seconds"] and ours else None
-    size = {"rows": shape[0], "features": shape[1], "classes": classes}
-    ordered = {contender: contenders[contender] for contender in MODULES}
-    return {"name": name, "kind": kind} | size | {"disturbance": disturbance, "contenders": ordered}
-
-
-def compare(entries: list[Entry]) -> Entry:
-    """For each peer: mean ratios of each kind and of all from `FEWEST_ROWS` rows on, and where ours is slower."""
-    comparison: Entry = {}
-    for peer in PEERS:
-        known = [(e, e["contenders"][peer]["ratio"]) for e in entries if e["contenders"][peer]["ratio"]]
-        large = [(e["kind"], ratio) for e, ratio in known if e["rows"] >= FEWEST_ROWS]
-        ratios: dict[str, list[float]] = {"all": [ratio for _, ratio in large]}
-        for kind, ratio in large:
-            ratios.setdefault(kind, []).append(ratio)
-        ordered = sorted(known, key=lambda pair: pair[1])
-        comparison[peer] = {
-            "points": len(known),
-            "points_of_large": len(large),
-            "means": {kind: geometric_mean(found) for kind, found in ratios.items()},
-            "slower_on": {e["name"]: ratio for e, ratio in ordered if ratio < 1},
-            "slower_on_large": sum(ratio < 1 for _, ratio in large),
-            "worst": [ordered[0][0]["name"], ordered[0][1]] if ordered else None,
-        }
-    return comparison
-
-
-def show(run: Entry) -> None:
-    """Print the table, then the means."""
-    head = ["point", "rows x features, classes", *MODULES, *(f"/ {peer}" for peer in PEERS), "KKT", "agree", ""]
-    table(head, [row(e) for e in run["points"]])
-    print(f"\n{NOTES}")
-    for peer, found in run["comparison"].items():
-        if not found["points"]:
-            continue
-        means = ", ".join(f"{kind} {number(mean, '.2f')}" for kind, mean in found["means"].items())
-        point, ratio = found["worst"]
-        print(
-            f"\n{peer} / {OURS}, geometric mean over {found['points_of_large']} points of at least {FEWEST_ROWS} rows:"
-            f" {means}\n{OURS} slower at {len(found['slower_on'])} of {found['points']} points,"
-            f" {found['slower_on_large']} of them of at least {FEWEST_ROWS} rows; worst ratio {ratio:.2f}, {point}"
-        )
-
-
-def row(e: Entry) -> list[str]:
-    """One point as text."""
-    found = list(e["contenders"].values())
-    disturbed = "~" if e["disturbance"] > DISTURBED else ""
-    size = f"{e['rows']:,} x {e['features']:,}" + (f", {e['classes']}" if e["classes"] else "")
-    agreements = [c["agreement"] for c in found if c["agreement"] is not None]
-    return [
-        e["name"],
-        size,
-        *(number(c["seconds"] and 1e3 * c["seconds"], ",.3f") for c in found),
-        *(number(e["contenders"][peer]["ratio"], ".2f") for peer in PEERS),
-        " ".join(number(c["kkt_violation"], ".0e") + ("!" if c["accurate"] is False else "") for c in found),
-        number(min(agreements, default=None), ".4f"),
-        disturbed + " ".join(f"{name} {c['failed']}" for name, c in e["contenders"].items() if c["failed"]),
-    ]
-
-
 def run(options: argparse.Namespace) -> Entry:
     """All points asked for."""
-    pattern = re.compile(options.only or (QUICK if options.quick else ""))
+    chosen = options.only or re.compile(QUICK if options.quick else "")
     effort = Effort(turns=1, turn_seconds=1e-3, processes=1, fits=2) if options.quick else Effort()
     entries: list[Entry] = []
 
@@ -269,14 +180,14 @@ def run(options: argparse.Namespace) -> Entry:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for point in POINTS:
-            if not pattern.search(point.name):
+            if not chosen.search(point.name):
                 continue
             try:
                 keep(measure(point, effort))
             except FileNotFoundError as absent:
                 tell(f"{point.name}: {absent}")
         for name in PROBLEMS if options.large else (FIRST_QUICK if options.quick else FIRST,):
-            if pattern.search(f"first fit {name}"):
+            if chosen.search(f"first fit {name}"):
                 for found in measure_first(name, effort, options.quick):
                     keep(found)
     return {
@@ -289,11 +200,19 @@ def run(options: argparse.Namespace) -> Entry:
     }
 
 
+def pattern(text: str) -> re.Pattern[str]:
+    """A regular expression from the command line."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+
+
 def main(words: list[str] | None = None) -> None:
     """Measure, write, show."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.small", description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--only", metavar="PATTERN", help="points whose name has this regular expression")
+    add("--only", type=pattern, metavar="PATTERN", help="points whose name has this regular expression")
     add("--quick", action="store_true", help="a few points, seconds in all")
     add("--large", action="store_true", help="first fits of all problems of `python -m benchmarks`, minutes more")
     add("--json", type=Path, metavar="FILE", help="write every figure there; a full run also writes to results")

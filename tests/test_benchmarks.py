@@ -299,11 +299,11 @@ def test_small_points_have_names_of_their_own():
 
 
 def test_small_points_compared():
-    from benchmarks import small
+    from benchmarks import small_report as small
 
     def point(name, kind, rows, seconds):
         """A point with a time of each contender."""
-        times = dict(zip(small.MODULES, seconds, strict=True))
+        times = dict(zip(small.CONTENDERS, seconds, strict=True))
         figures = {who: small.figures([taken] if taken else []) for who, taken in times.items()}
         return small.entry(name, kind, (rows, 2), 2, figures, 0.0)
 
