@@ -25,6 +25,7 @@ from .run import Task
 
 SLACK = 1.5
 SNAP = 1e-6
+FLOAT64_SNAP = 1e-12  # 1e-6 of C is a large coefficient where kernel values are: of digits with a cubic kernel
 BLOCK_BYTES = 16 << 20
 Part = tuple[problems.Problem, Any, np.ndarray]  # with the rows it is on, and its coefficients
 
@@ -90,7 +91,7 @@ class SupportColumns:
 def largest_violation(model: Any, X: Any, y: np.ndarray) -> float:
     """The largest KKT violation among the problems of a fitted SVC, NuSVC, SVR or OneClassSVM of any library.
 
-    Read from ``support_`` and ``dual_coef_`` alone, in scikit-learn's layout (one-vs-one).
+    Read from ``support_`` and ``dual_coef_`` alone, in scikit-learn's layout (one-vs-one), after a fit in float64.
     """
     X, dual_coef = dense(X), dense(model.dual_coef_)
     gamma = 1 / (X.shape[1] * X.var()) if model.gamma == "scale" else model.gamma
@@ -99,7 +100,7 @@ def largest_violation(model: Any, X: Any, y: np.ndarray) -> float:
     coef[:, model.support_] = dual_coef
     parts = pair_problems(model, y, np.abs(coef)) if hasattr(model, "classes_") else [whole_problem(model, y, coef[0])]
     return max(
-        problems.certificate(problem, SupportColumns(X[rows], kernel), beta, snap=SNAP).kkt_violation
+        problems.certificate(problem, SupportColumns(X[rows], kernel), beta, snap=FLOAT64_SNAP).kkt_violation
         for problem, rows, beta in parts
     )
 
