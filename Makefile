@@ -91,6 +91,7 @@ $(SANITIZE)/%/built: $(DONE)/built
 
 bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks $(ARGS)
+	@$(IN)/python -m benchmarks.small $(filter --quick,$(ARGS))
 	@$(IN)/python -m benchmarks.multiclass $(filter --quick,$(ARGS))
 	@$(IN)/python -m benchmarks.selection $(filter --quick,$(ARGS))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -262,3 +263,88 @@ def test_a_study_sums_up_to_a_table():
     assert found["scikit-learn over span"]["median"] == pytest.approx(2.5)
     assert found["scikit-learn over span"]["of totals"] == pytest.approx(1.6)
     assert "| a | 10 x 2 | 2 |" in selection.markdown([one, two])
+
+
+def test_small_in_its_quick_form(tmp_path, monkeypatch, capsys):
+    from benchmarks import small
+
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "small.json"
+    small.main(["--quick", "--only", "50 rows SVC|predict 1 of iris|first fit checkerboard", "--json", str(path)])
+    result = json.loads(path.read_text())
+    assert {"date", "machine", "versions", "settings", "comparison"} <= result.keys()
+    assert {point["kind"] for point in result["points"]} == {"fit", "predict", "first fit", "later fit"}
+    for point in result["points"]:
+        base = point["contenders"]["adatron"]["seconds"]
+        for name, entry in point["contenders"].items():
+            if entry["failed"]:  # intelex is not installed everywhere
+                assert name == "intelex"
+                assert entry["seconds"] is entry["ratio"] is None
+                continue
+            assert entry["calls"] >= 1
+            assert entry["ratio"] == pytest.approx(entry["seconds"] / base)
+            assert entry["accurate"] is (None if point["kind"] == "predict" else True)
+            assert entry["agreement"] is None or entry["agreement"] > 0.95
+    printed = capsys.readouterr().out
+    assert "fit 50 rows SVC linear" in printed
+    assert "scikit-learn / adatron" in printed
+
+
+def test_small_points_have_names_of_their_own():
+    from benchmarks.small_points import POINTS, RAW
+
+    names = [point.name for point in POINTS]
+    assert len(set(names)) == len(names)
+    assert {point.data.removesuffix(" raw") for point in POINTS} <= RAW.keys()
+
+
+def test_small_points_compared():
+    from benchmarks import small_report as small
+
+    def point(name, kind, rows, seconds):
+        """A point with a time of each contender."""
+        times = dict(zip(small.CONTENDERS, seconds, strict=True))
+        figures = {who: small.figures([taken] if taken else []) for who, taken in times.items()}
+        return small.entry(name, kind, (rows, 2), 2, figures, 0.0)
+
+    entries = [
+        point("a", "fit", 50, [4.0, 1.0, 2.0]),
+        point("b", "fit", 500, [1.0, 2.0, None]),
+        point("c", "fit", 600, [2.0, 1.0, 8.0]),
+        point("d", "predict", 600, [1.0, 8.0, 4.0]),
+    ]
+    against_sklearn, against_intelex = small.compare(entries).values()
+    assert against_sklearn["means"] == pytest.approx({"all": 2.0, "fit": 1.0, "predict": 8.0})
+    assert against_sklearn["slower_on"] == {"a": 0.25, "c": 0.5}
+    assert against_sklearn["slower_on_large"] == 1
+    assert against_sklearn["worst"] == ["a", 0.25]
+    assert against_intelex["means"] == pytest.approx({"all": 4.0, "fit": 4.0, "predict": 4.0})
+    assert (against_intelex["points"], against_intelex["points_of_large"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "n_classes"),
+    [
+        ("SVC", {"kernel": "poly", "coef0": 1.0}, 2),
+        ("SVC", {"C": 5.0}, 4),
+        ("NuSVC", {"nu": 0.3}, 2),
+        ("NuSVC", {"nu": 0.3}, 3),
+        ("SVR", {"kernel": "linear"}, 5),
+        ("OneClassSVM", {"nu": 0.2}, 1),
+    ],
+)
+@pytest.mark.parametrize("layout", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("library", ["adatron", "sklearn.svm"])
+def test_violations_are_read_from_dual_coefficients(library, layout, name, options, n_classes):
+    from importlib import import_module
+
+    from benchmarks.objective import dense, largest_violation
+
+    generator = np.random.default_rng(0)
+    y = np.arange(120) % n_classes
+    X = layout(generator.normal(size=(120, 3)) + 0.5 * y[:, None])
+    model = getattr(import_module(library), name)(**options).fit(X, y)
+    assert largest_violation(model, X, y) <= 1.5e-3
+    spoiled = np.where(np.arange(len(model.support_)) % 7 == 0, 0.5, 1.0) * dense(model.dual_coef_)
+    vars(model)["dual_coef_"] = spoiled
+    assert largest_violation(model, X, y) > 0.01
