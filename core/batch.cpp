@@ -19,6 +19,9 @@ constexpr Index many = 12000;         // rows from which on a working set of `la
 constexpr Index large = 1024;
 constexpr Index steps_of_a_row = 1000;  // pair steps before a problem is handed back
 constexpr Index patience = 50;          // rounds without a smaller violation, likewise
+constexpr double least_matrix = 4e6;    // bytes that a problem's own matrix may take whatever the cache
+constexpr double worth_a_thread = 2e6;  // multiplications: waking one takes as long as some hundred thousand
+constexpr double one_slice = 1e9;       // multiplications that may go into it at one go: some hundredths of a second
 constexpr int most_runs = 3;            // of the engine, where the certificate finds that its sums have drifted
 
 }  // namespace
@@ -39,17 +42,10 @@ public:
         const double* start = &batch.problems_.beta[batch.problems_.start[k] * batch.problems_.copies()];
         beta_.assign(start, start + p_.variables);
         gram_ = batch.gram(k, own_);
-        if (p_.rows <= whole) {
-            all_.resize(p_.rows);
-            std::iota(all_.begin(), all_.end(), Index(0));
-        }
     }
 
     bool advance(double deadline) {
         if (!engine_) {
-            if (Index(all_.size()) <= gram_->capacity())
-                if (gram_->fetch(all_.data(), Index(all_.size()), deadline - seconds_now()) == Fetched::some)
-                    return false;
             multiply();
             const int size = int(p_.variables <= whole * batch_.problems_.copies() ? p_.variables
                                  : p_.rows > many                                  ? large
@@ -135,7 +131,6 @@ private:
     std::unique_ptr<Gram<T>> gram_;
     std::unique_ptr<Engine<T>> engine_;
     std::unique_ptr<Polish> polish_;
-    std::vector<Index> all_;
     std::vector<double> beta_, product_;
     Certificate certificate_{};
     BatchStatus status_ = BatchStatus::open;
@@ -169,7 +164,12 @@ Batch<T>::~Batch() = default;
 
 template <class T>
 void Batch<T>::begin() {
-    workers_ = int(std::clamp<Index>(options_.threads, 1, std::max<Index>(problems_.count(), 1)));
+    double operations = 0;
+    const double work = (points_ ? points_->work() : 1.0) + 64;
+    for (Index k = 0; k < problems_.count(); ++k)
+        operations += work * double(problems_.rows_of(k) * problems_.rows_of(k));
+    const Index most = std::min<Index>({options_.threads, problems_.count(), Index(operations / worth_a_thread) + 1});
+    workers_ = int(std::max<Index>(most, 1));
     results_.resize(problems_.count());
     open_.resize(workers_);
 }
@@ -190,7 +190,15 @@ std::unique_ptr<Gram<T>> Batch<T>::gram(Index k, Buffer<T>& own) const {
             for (Index j = 0; j < n; ++j) own[i * n + j] = matrix_[rows[i] * stride_ + rows[j]];
         return std::make_unique<Gram<T>>(own.get(), n, std::move(diagonal), 0, threads);
     }
+    const Index lanes = loops<T>().lanes;
+    const Index line = 64 / Index(sizeof(T)), stride = ((n + lanes - 1) / lanes * lanes / line | 1) * line;
+    const bool fits = n <= whole && double(n) * double(stride) * sizeof(T) <= std::max(double(bytes), least_matrix);
     auto points = rows ? std::make_shared<const Points<T>>(points_->subset(rows, n, threads)) : points_;
+    if (fits && double(n) * double(n) * points->work() < one_slice) {
+        own = allocate<T>(std::size_t(n) * stride);
+        kernel_matrix(kernel_, *points, own.get(), stride);
+        return std::make_unique<Gram<T>>(own.get(), stride, std::move(diagonal), 0, threads, nullptr, true);
+    }
     return std::make_unique<Gram<T>>(kernel_, std::move(points), std::move(diagonal), bytes, threads);
 }
 

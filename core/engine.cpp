@@ -233,16 +233,24 @@ void Engine<T>::lay_out() {
 template <class T>
 bool Engine<T>::mostly_nothing() const {
     const std::uint8_t* lit = gram_.lit(0);
-    if (!lit || sums_ != 1 || doubled_) return false;
+    if (!lit) return false;
     const Index count = rows_ * stretches(rows_);
     return double(std::count(lit, lit + count, std::uint8_t(1))) < few_lit * double(count);
+}
+
+// Whether the working set can be everything, its block the matrix as it lies there.
+template <class T>
+bool Engine<T>::takes_all() const {
+    if (sums_ != 1 || doubled_) return false;
+    return mostly_nothing() || (gram_.padded_stride() > 0 && rows_ <= working_size_);
 }
 
 // Everything as the working set; returns the gap.
 template <class T>
 double Engine<T>::take_all() {
     extremes();
-    place_.assign(stretches(rows_) * stretch_length, padding);
+    const Index lanes = adatron::loops<T>().lanes, whole = (rows_ + lanes - 1) / lanes * lanes;
+    place_.assign(blocks_ ? stretches(rows_) * stretch_length : whole, padding);
     std::iota(place_.begin(), place_.begin() + rows_, Index(0));
     segment_end_[0] = int(place_.size());
     fresh_.assign(place_.size(), 1);  // for whoever goes on by working sets
@@ -324,8 +332,8 @@ PairOutcome Engine<T>::advance(double tolerance, Index max_steps) {
         curvature[k] = T(double(row[k][row_of(v)]) + ridge_[v]);
     }
     if (!all_) gather_block(row);
-    q.block = block_.get();
-    q.stride = block_stride();
+    q.block = all_ ? gram_.row(0) : block_.get();
+    q.stride = all_ ? gram_.padded_stride() : block_stride();
     q.curvature = curvature.data();
     q.ridge = ridge.data();
     q.gradient = gradient.data();
@@ -339,7 +347,7 @@ PairOutcome Engine<T>::advance(double tolerance, Index max_steps) {
     q.segment_end[1] = segment_end_[1];
     q.tolerance = tolerance;
     q.max_steps = max_steps;
-    const PairOutcome outcome = all_ ? solve_stretches(q) : adatron::loops<T>().solve_pairs(q);
+    const PairOutcome outcome = all_ && blocks_ ? solve_stretches(q) : adatron::loops<T>().solve_pairs(q);
     steps_ += outcome.steps;
 
     std::vector<Index> moved;
@@ -375,7 +383,8 @@ template <class T>
 RunState Engine<T>::run(const RunOptions& o) {
     const double deadline = seconds_now() + o.seconds;
     stay_ = o.stay;
-    all_ = mostly_nothing();
+    all_ = takes_all();
+    blocks_ = all_ && mostly_nothing();
     const bool whole = all_ || Index(beta_.size()) <= working_size_;
     const bool exact = std::is_same_v<T, double>;
     for (bool begun = false;; begun = true) {

@@ -83,6 +83,7 @@ private:
     void choose();
     void lay_out();
     bool mostly_nothing() const;
+    bool takes_all() const;
     double take_all();
     void gather_block(const std::vector<const T*>& row);
     PairOutcome solve_stretches(PairProblem<T>& problem);
@@ -126,6 +127,7 @@ private:
     std::unique_ptr<Descent> descent_;  // the Newton step under way
     std::vector<Index> moving_;         // its variables
     bool all_ = false;                  // the working set is everything, its block the matrix itself
+    bool blocks_ = false;               // then: its blocks of zeros are passed over
 
     enum class Phase : std::uint8_t { choose, move, newton } phase_ = Phase::choose;
     bool newton_works_ = true;  // as far as the last try can tell

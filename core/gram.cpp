@@ -50,9 +50,10 @@ Gram<T>::Gram(const Distances<T>& distances, double gamma, std::vector<double> d
 
 template <class T>
 Gram<T>::Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
-              const std::uint8_t* lit)
+              const std::uint8_t* lit, bool padded)
     : Gram(std::move(diagonal), cache_bytes, threads) {
     matrix_ = matrix;
+    padded_ = padded;
     lit_ = lit;
     matrix_stride_ = stride;
 }

@@ -26,9 +26,10 @@ public:
     Gram(const Distances<T>& distances, double gamma, std::vector<double> diagonal, std::size_t cache_bytes,
          int threads);
     // ... or from a matrix that the caller keeps alive, or, when that is null, from `store` alone.
-    // `lit`, if given, tells for every row and stretch of columns (distances.hpp) whether there is more than zeros.
+    // `lit`, if given, tells for every row and stretch of columns (distances.hpp) whether there is more than zeros;
+    // `padded` says that zeros fill the matrix's rows up to whole vectors.
     Gram(const T* matrix, Index stride, std::vector<double> diagonal, std::size_t cache_bytes, int threads,
-         const std::uint8_t* lit = nullptr);
+         const std::uint8_t* lit = nullptr, bool padded = false);
 
     Index count() const { return Index(diagonal_.size()); }
     int threads() const { return threads_; }
@@ -56,6 +57,9 @@ public:
         if (direct()) return matrix_ + i * matrix_stride_;
         return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]);
     }
+
+    // A whole matrix that the engine can work on as it is: its rows' distance in memory, or 0 if it is none.
+    Index padded_stride() const { return padded_ && direct() ? matrix_stride_ : 0; }
 
     // For every stretch of columns of a row whether there is more than zeros; null: not known.
     const std::uint8_t* lit(Index i) const { return lit_ && direct() ? lit_ + i * stretches(count()) : nullptr; }
@@ -93,6 +97,7 @@ private:
     const T* matrix_ = nullptr;
     Index matrix_stride_ = 0;
     const std::uint8_t* lit_ = nullptr;
+    bool padded_ = false;
     std::vector<Index> lit_start_;
     std::vector<std::int32_t> lit_stretch_;
     Buffer<T> lit_values_;

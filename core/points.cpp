@@ -8,6 +8,11 @@
 #include "pool.hpp"
 
 namespace adatron {
+namespace {
+
+constexpr Index few_values = 200000;  // that one thread lays out in the time it takes to wake another
+
+}  // namespace
 
 template <class T>
 template <class S>
@@ -20,6 +25,7 @@ Points<T> Points<T>::pack(const S* x, Index count, int features, Index row_strid
     p.norms_ = allocate<T>(columns);
     T* values = p.values_.get();
     T* norms = p.norms_.get();
+    if (columns * features < few_values) threads = 1;
     parallel(columns, lanes, threads, [&](Index first, Index last) {
         for (Index i = first; i < last; ++i) {
             T* target = values + i / lanes * lanes * features + i % lanes;
@@ -107,6 +113,7 @@ Points<T> Points<T>::subset(const Index* index, Index count, int threads) const 
     const T* from = values_.get();
     T* to = p.values_.get();
     const int features = features_;
+    if (columns * features < few_values) threads = 1;
     parallel(columns, lanes, threads, [=](Index first, Index last) {
         for (Index panel = first; panel < last; panel += lanes)
             for (Index i = panel; i < std::min(panel + lanes, last); ++i) {

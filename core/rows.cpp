@@ -86,6 +86,9 @@ void fill_kernel(const Kernel& kernel, const Batch<T>& rows, const Points<T>& co
             for (Index j = 0; j < last - first; ++j) out[r][j] += T(constant);
 }
 
+// Waking another thread takes as long as some hundred thousand operations.
+int worthwhile(int threads, double operations) { return operations < 2e6 ? 1 : threads; }
+
 template <class T>
 void check_alike(const Points<T>& rows, const Points<T>& columns) {
     if (rows.is_sparse() != columns.is_sparse() || rows.features() != columns.features() ||
@@ -100,6 +103,7 @@ void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index
                  T* const* out, int threads) {
     check_alike(rows, columns);
     if (count == 0) return;
+    threads = worthwhile(threads, double(count) * double(columns.count()) * (columns.work() + 16));
     const Batch<T> batch(rows, index, count);
     parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
         std::vector<T*> here(count);
@@ -112,6 +116,7 @@ template <class T>
 void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* index, Index count, const double* weight,
                     int outputs, const Points<T>& columns, double* out, int threads) {
     check_alike(rows, columns);
+    threads = worthwhile(threads, double(count) * double(columns.count()) * (columns.work() + 16 + outputs));
     // a stretch of columns and a batch of rows whose kernel values stay in the second-level cache
     constexpr Index stretch = 512;
     constexpr int most = 96;
@@ -135,9 +140,33 @@ void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* in
     });
 }
 
+template <class T>
+void kernel_matrix(const Kernel& kernel, const Points<T>& points, T* out, Index stride) {
+    const Index m = points.count(), lanes = points.loops().lanes;
+    const Index group = std::max<Index>(points.loops().strip, 48 / points.loops().strip * points.loops().strip);
+    std::vector<Index> index(group);
+    std::vector<T*> here(group);
+    for (Index begin = 0; begin < m; begin += group) {
+        const int rows = int(std::min(group, m - begin));
+        const Index first = begin / lanes * lanes;
+        for (int r = 0; r < rows; ++r) {
+            index[r] = begin + r;
+            here[r] = out + (begin + r) * stride + first;
+        }
+        fill_kernel(kernel, Batch<T>(points, index.data(), rows), points, first, m, here.data());
+        for (int r = 0; r < rows; ++r) std::fill(out + (begin + r) * stride + m, out + (begin + r + 1) * stride, T(0));
+        // the part below the diagonal, in squares whose lines stay in the nearest cache
+        for (Index j = begin; j < m; j += 16)
+            for (Index i = begin; i < begin + rows; ++i)
+                for (Index k = std::max(j, i + 1); k < std::min(j + 16, m); ++k)
+                    out[k * stride + i] = out[i * stride + k];
+    }
+}
+
 #define ADATRON_FOR(T)                                                                                            \
     template void kernel_rows<T>(const Kernel&, const Points<T>&, const Index*, int, const Points<T>&, T* const*, \
                                  int);                                                                            \
+    template void kernel_matrix<T>(const Kernel&, const Points<T>&, T*, Index);                                   \
     template void kernel_product<T>(const Kernel&, const Points<T>&, const Index*, Index, const double*, int,     \
                                     const Points<T>&, double*, int);
 ADATRON_FOR(float)

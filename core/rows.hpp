@@ -16,4 +16,9 @@ template <class T>
 void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* index, Index count, const double* weight,
                     int outputs, const Points<T>& columns, double* out, int threads);
 
+// out[i * stride + j] = kernel(points[i], points[j]) for all i and j, each pair once and exactly symmetric; zeros up to
+// the stride, which is at least points.count() rounded up to whole vectors. By the calling thread alone.
+template <class T>
+void kernel_matrix(const Kernel& kernel, const Points<T>& points, T* out, Index stride);
+
 }  // namespace adatron

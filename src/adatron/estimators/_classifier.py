@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from adatron._check import Array, choice, flag, real, shown, sound
 from adatron.estimators._callbacks import with_callbacks
 from adatron.estimators._fit import Index, Job, Settings, Training, Work
-from adatron.estimators._machine import HEAVIEST, NO_PROBABILITY, Machine, Rows, Starts
+from adatron.estimators._machine import HEAVIEST, NO_PROBABILITY, Machine, Rows, Starts, is_plain
 from adatron.estimators._margin import Margin
 from adatron.estimators._outcome import BIAS, Outcome
 from adatron.kernels import Precomputed
@@ -70,7 +70,8 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         choice("decision_function_shape", self.decision_function_shape, SHAPES)
         flag("break_ties", self.break_ties)
         rows = self._validated(X, y, sample_weight)
-        check_classification_targets(rows.y)
+        if not is_plain(rows.y):
+            check_classification_targets(rows.y)
         rows, classes, labels, class_weight = self._weighted(rows)
         weight = class_weight[labels] * (1.0 if rows.weight is None else rows.weight)
         maker, settings, starts = self._adapted(settings, rows)
