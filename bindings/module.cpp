@@ -544,9 +544,7 @@ void bind_polish(nb::module_& m) {
                 problem.upper = own->upper.data();
                 problem.ridge = own->ridge.data();
                 problem.group = own->group.data();
-                Certificate certificate{};
-                certificate.kkt_violation = kkt_violation;
-                own->polish = std::make_unique<Polish>(problem, gram, to_vector(beta), certificate);
+                own->polish = std::make_unique<Polish>(problem, gram, to_vector(beta), kkt_violation);
                 new (self) OwnPolish(std::move(*own));
             },
             "gram"_a, nb::kw_only(), "linear"_a, "lower"_a, "upper"_a, "ridge"_a, "group"_a, "totals"_a, "rows"_a,
@@ -556,7 +554,7 @@ void bind_polish(nb::module_& m) {
             nb::kw_only(), "seconds"_a = infinity, Released(), "Go on for about so long; True when done.")
         .def_prop_ro(
             "beta", [](const OwnPolish& self) { return to_numpy(self.polish->beta()); }, nb::rv_policy::automatic)
-        .def_prop_ro("certificate", [](const OwnPolish& self) { return self.polish->certificate(); });
+        .def_prop_ro("kkt_violation", [](const OwnPolish& self) { return self.polish->kkt_violation(); });
 }
 
 template <class T>

@@ -63,30 +63,35 @@ public:
             o.record = batch_.options_.record;
             const RunState state = engine_->run(o);
             if (state == RunState::running) return false;
-            judge();
-            const bool reached = certificate_.kkt_violation <= o.goal * certain;
+            take();
+            const double violated = violation(p_, beta_.data(), product_.data()).kkt;
+            const bool reached = violated <= o.goal * certain;
             if (!reached && state == RunState::converged && ++runs_ < most_runs) {
                 engine_->load(p_, beta_.data(), product_.data());
                 continue;
             }
             status_ = reached ? BatchStatus::converged : BatchStatus::unsolved;
-            if (!reached) return true;
             if constexpr (std::is_same_v<T, double>)
-                polish_ = std::make_unique<Polish>(p_, *gram_, beta_, certificate_);
-            else
+                if (reached) polish_ = std::make_unique<Polish>(p_, *gram_, beta_, violated);
+            if (!polish_) {
+                certificate_ = certify(p_, beta_.data(), product_.data());
                 return true;
+            }
         }
         if (!polish_->advance(deadline)) return false;
-        beta_ = polish_->beta();
-        certificate_ = polish_->certificate();
+        if (!polish_->product().empty()) {
+            beta_ = polish_->beta();
+            product_ = polish_->product();
+        }
+        certificate_ = certify(p_, beta_.data(), product_.data());
         return true;
     }
 
     // Judges the coefficients as they are now, where that was not done.
     void stop() {
-        if (status_ == BatchStatus::converged) return;
         if (!engine_) multiply();
-        judge();
+        if (!polish_ && engine_) take();
+        certificate_ = certify(p_, beta_.data(), product_.data());
     }
 
     void write() {
@@ -116,14 +121,12 @@ private:
         gram_->add_product(index.data(), Index(index.size()), weight.data(), product_.data());
     }
 
-    void judge() {
-        if (engine_) {
-            std::vector<double> now = beta_;
-            engine_->write(now.data());
-            if (std::all_of(now.begin(), now.end(), [](double b) { return std::isfinite(b); })) beta_ = std::move(now);
-            multiply();
-        }
-        certificate_ = certify(p_, beta_.data(), product_.data());
+    // The engine's coefficients, and their product afresh.
+    void take() {
+        std::vector<double> now = beta_;
+        engine_->write(now.data());
+        if (std::all_of(now.begin(), now.end(), [](double b) { return std::isfinite(b); })) beta_ = std::move(now);
+        multiply();
     }
 
     Batch<T>& batch_;

@@ -102,12 +102,7 @@ public:
         Certificate c{};
         c.objective = 0.5 * quadratic_ +
                       sum(0, n, [&](Index v) { return (0.5 * p_.ridge[v] * beta_[v] + p_.linear[v]) * beta_[v]; });
-        find_brackets();
-        c.kkt_violation = 0;
-        for (int s = 0; s < group_sizes_; ++s) {
-            const Bracket b = joined(s);
-            c.kkt_violation = std::max(c.kkt_violation, b.high - b.low);
-        }
+        c.kkt_violation = kkt_violation();
         double least = c.primal = primal(1.0);
         if (c.kkt_violation <= nearly && relative(c.primal, -c.objective) > wide_gap)
             for (int k = 2; k < 2 + scales; ++k) least = std::min(least, primal(1.0 + std::pow(10.0, -k)));
@@ -120,6 +115,24 @@ public:
             c.rho = 0.5 * (second - first);
         }
         return c;
+    }
+
+    double kkt_violation() {
+        find_brackets();
+        double worst = 0;
+        for (int s = 0; s < group_sizes_; ++s) worst = std::max(worst, joined(s).high - joined(s).low);
+        return worst;
+    }
+
+    double infeasibility() const {
+        double worst = 0;
+        for (Index v = 0; v < p_.variables; ++v)
+            worst = std::max({worst, p_.lower[v] - beta_[v], beta_[v] - p_.upper[v]});
+        for (int s = 0; s < p_.sums; ++s) {
+            const double total = sum(0, p_.variables, [&](Index v) { return group(v) == s ? beta_[v] : 0.0; });
+            worst = std::max(worst, std::abs(total - p_.totals[s]));
+        }
+        return worst;
     }
 
 private:
@@ -153,17 +166,6 @@ private:
             return gradient(v);
         });
         return free ? -total / double(free) : middle(bracket_[s].low, bracket_[s].high);
-    }
-
-    double infeasibility() const {
-        double worst = 0;
-        for (Index v = 0; v < p_.variables; ++v)
-            worst = std::max({worst, p_.lower[v] - beta_[v], beta_[v] - p_.upper[v]});
-        for (int s = 0; s < p_.sums; ++s) {
-            const double total = sum(0, p_.variables, [&](Index v) { return group(v) == s ? beta_[v] : 0.0; });
-            worst = std::max(worst, std::abs(total - p_.totals[s]));
-        }
-        return worst;
     }
 
     // The bound of certificates.py at its best multipliers; infinite if no scale meets the constraints.
@@ -247,6 +249,11 @@ private:
 
 Certificate certify(const Problem& problem, const double* beta, const double* product) {
     return Judge(problem, beta, product).judge();
+}
+
+Violation violation(const Problem& problem, const double* beta, const double* product) {
+    Judge judge(problem, beta, product);
+    return {judge.kkt_violation(), judge.infeasibility()};
 }
 
 }  // namespace adatron

@@ -18,4 +18,10 @@ struct Certificate {
 // `product` = K·fold(β), one value per kernel row.
 Certificate certify(const Problem& problem, const double* beta, const double* product);
 
+// Of the certificate, only the KKT violation and the infeasibility: a pass over the coefficients.
+struct Violation {
+    double kkt, infeasibility;
+};
+Violation violation(const Problem& problem, const double* beta, const double* product);
+
 }  // namespace adatron

@@ -34,8 +34,8 @@ bool solve_small(const double (&s)[2][2], double (&r)[2], int n) {
 
 }  // namespace
 
-Polish::Polish(const Problem& problem, Gram<double>& gram, std::vector<double> beta, const Certificate& certificate)
-    : p_(problem), gram_(gram), best_(std::move(beta)), beta_(best_), certificate_(certificate) {
+Polish::Polish(const Problem& problem, Gram<double>& gram, std::vector<double> beta, double kkt_violation)
+    : p_(problem), gram_(gram), best_(std::move(beta)), beta_(best_), kkt_violation_(kkt_violation) {
     free_.resize(p_.variables);
     for (Index v = 0; v < p_.variables; ++v) free_[v] = beta_[v] > p_.lower[v] && beta_[v] < p_.upper[v];
     multiply();
@@ -76,10 +76,11 @@ bool Polish::round() {
     }
     multiply();
     if (passed) return true;
-    const Certificate verdict = certify(p_, beta_.data(), product_.data());
-    if (verdict.kkt_violation < certificate_.kkt_violation && verdict.infeasibility <= feasible * (1 + largest)) {
+    const Violation at = violation(p_, beta_.data(), product_.data());
+    if (at.kkt < kkt_violation_ && at.infeasibility <= feasible * (1 + largest)) {
         best_ = beta_;
-        certificate_ = verdict;
+        best_product_ = product_;
+        kkt_violation_ = at.kkt;
     }
     return let_go();
 }

@@ -18,12 +18,13 @@ namespace adatron {
 
 class Polish {
 public:
-    // `beta` and its certificate, for a problem whose spans the caller keeps alive; all rows must be active.
-    Polish(const Problem& problem, Gram<double>& gram, std::vector<double> beta, const Certificate& certificate);
+    // `beta` and its KKT violation, for a problem whose spans the caller keeps alive; all rows must be active.
+    Polish(const Problem& problem, Gram<double>& gram, std::vector<double> beta, double kkt_violation);
 
     bool advance(double deadline);  // whether it is done; if not, call again
     const std::vector<double>& beta() const { return best_; }
-    const Certificate& certificate() const { return certificate_; }
+    double kkt_violation() const { return kkt_violation_; }
+    const std::vector<double>& product() const { return best_product_; }  // of beta(), if it is better than the first
 
 private:
     bool round();
@@ -36,8 +37,8 @@ private:
 
     const Problem p_;
     Gram<double>& gram_;
-    std::vector<double> best_, beta_, product_;
-    Certificate certificate_;
+    std::vector<double> best_, best_product_, beta_, product_;
+    double kkt_violation_;
     std::vector<std::uint8_t> free_;
     int rounds_ = 0;
 };

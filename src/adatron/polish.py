@@ -30,7 +30,7 @@ def polish(problem: Problem, gram: Gram, solution: Solution, pulse: Pulse = noth
     core = _core.Polish(gram.core, **problem.spans, beta=solution.beta, kkt_violation=before.kkt_violation)
     while not core.advance(seconds=SLICE_SECONDS):
         pulse()
-    if not core.certificate.kkt_violation < before.kkt_violation:
+    if not core.kkt_violation < before.kkt_violation:
         return solution
     beta = core.beta
     return replace(solution, beta=beta, certificate=replace(judgement(problem, gram, beta), rounding=before.rounding))

@@ -28,7 +28,7 @@ from adatron.gram import checked_diagonal
 from adatron.kernels import Kernel
 from adatron.packing import pack
 from adatron.precision import Arithmetic
-from adatron.problem_set import ProblemSet
+from adatron.problem_set import ProblemSet, Tasks
 from adatron.solution import Status
 from adatron.solvers import ROUNDING_SHARE, Decomposition, assured
 from adatron.solvers._run import FEASIBLE, unsolved
@@ -37,17 +37,19 @@ from adatron.trace import OutOfTime, Watch
 if TYPE_CHECKING:
     from adatron.estimators._fit import Settings, Training
 
-LARGEST = 1000  # rows of a problem that is solved here, in float64
+LARGEST = 1000  # rows of a problem alone that is solved here, in float64
+SEVERAL = 2500  # the same where there are several: float32 would be faster, but not what comes with it in Python
 SLICE_SECONDS = 0.05
 CODES = {int(_core.BatchStatus.open.value): None, int(_core.BatchStatus.converged.value): Status.CONVERGED}
 
 
-def suits_batch(settings: Settings, kernel: Kernel, largest: int, watch: Watch) -> bool:
-    """Whether problems of so many rows can be solved side by side, without anybody who watches single steps."""
+def suits_batch(settings: Settings, kernel: Kernel, tasks: Tasks, watch: Watch) -> bool:
+    """Whether the problems of these tasks can be solved here: small ones, and nobody watches single steps."""
     solver = settings.solver
     plain = type(solver) is Decomposition and solver.working_size is None and solver.most_steps is None
     native = settings.precomputed or kernel.terms() is not None
-    return plain and native and settings.max_iter < 0 and watch.progress is None and largest <= LARGEST
+    largest = LARGEST if len(tasks) == 1 else SEVERAL
+    return plain and native and settings.max_iter < 0 and watch.progress is None and tasks.largest <= largest
 
 
 def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watch: Watch, threads: int) -> list[int]:
@@ -81,7 +83,7 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     doubtful = np.flatnonzero(outcome.certificates[:, ROUNDING] > goal) if known else np.arange(len(problems))
     for k in doubtful.tolist():
         if outcome.statuses[k] is Status.CONVERGED:
-            gram = training.gram(problems.tasks.index(k), threads)
+            gram = training.gram(problems.tasks.index(k), threads, np.float64)
             solution = assured(problems[k], gram, outcome.solution(k), training.settings.tol)
             if solution.status is Status.IMPRECISE:
                 left.append(k)

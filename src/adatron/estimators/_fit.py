@@ -209,7 +209,7 @@ class Training:
     def solve(self, work: Work, watch: Watch) -> Outcome:
         """Every problem: small ones in a batch of the core, the others and what it leaves one by one."""
         threads = effective_threads(self.settings.n_jobs)
-        if work.watched or not suits_batch(self.settings, self.kernel, work.tasks.largest, watch):
+        if work.watched or not suits_batch(self.settings, self.kernel, work.tasks, watch):
             return self._one_by_one(work, watch, threads)
         problems = work.problems()
         starts = problems.start()
