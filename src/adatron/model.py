@@ -12,6 +12,7 @@ from adatron._check import Array
 from adatron.kernels import Kernel, Linear, Precomputed
 from adatron.packing import Block, Expansion
 from adatron.precision import EXACT, Arithmetic
+from adatron.problem_set import class_pairs
 from adatron.threads import effective_threads
 
 FEW = 16  # rows that are answered without threads, and without laying out anything but them
@@ -56,9 +57,9 @@ class Model:
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
         """For the support rows of each class, the outputs that their lines of coefficients belong to."""
-        classes = len(self.edges) - 1
-        number = np.zeros((classes, classes), dtype=np.intp) if classes > 0 else np.zeros((0, 0), dtype=np.intp)
-        first, second = np.triu_indices(max(classes, 0), 1)
+        classes = max(len(self.edges) - 1, 0)
+        number = np.zeros((classes, classes), dtype=np.intp)
+        first, second = class_pairs(classes)
         number[first, second] = number[second, first] = np.arange(len(first))
         return tuple(
             (slice(self.edges[c], self.edges[c + 1]), np.delete(number[c], c))

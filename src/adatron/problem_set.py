@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,15 @@ from adatron.problems import Problem
 
 Index = NDArray[np.int64]
 NAMES = ("linear", "lower", "upper", "ridge", "group")
+
+
+@lru_cache(maxsize=64)
+def class_pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All pairs of so many classes, in scikit-learn's order: (0, 1), (0, 2), ... (1, 2), ..."""
+    first, second = np.triu_indices(count, 1)
+    first.setflags(write=False)
+    second.setflags(write=False)
+    return first, second
 
 
 @dataclass(frozen=True, eq=False)

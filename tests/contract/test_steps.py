@@ -17,7 +17,6 @@ from adatron.solvers import SOR, Adatron, NearestPoint, Stop, SVMseq
 from adatron.solvers import adatron as adatron_solver
 from adatron.solvers import sor as sor_solver
 from adatron.solvers import svmseq as svmseq_solver
-from adatron.solvers._run import spans
 
 EXACT = 1e-9
 EPOCHS = 25
@@ -217,7 +216,7 @@ def test_the_bias_in_the_kernel_is_a_constant_added():
 def pairs(problem: Problem, matrix: Gram, beta: np.ndarray, *, seed: int = 0):
     matrix.activate(None)
     product = np.array(matrix.product(problem.fold(beta)))
-    return _core.Pairs64(matrix.core, **spans(problem), beta=beta, product=product, bias=0.0, seed=seed)
+    return _core.Pairs64(matrix.core, **problem.spans, beta=beta, product=product, bias=0.0, seed=seed)
 
 
 def steps(core, matrix: Gram, advance) -> list[tuple[int, int, np.ndarray, float]]:

@@ -26,7 +26,7 @@ from adatron.model import Model
 from adatron.multiclass import OneVsOne, Part, Scheme, Tree, Two, scheme
 from adatron.packing import expansion
 from adatron.precision import EXACT, Arithmetic
-from adatron.problem_set import ProblemSet, Tasks
+from adatron.problem_set import ProblemSet, Tasks, class_pairs
 from adatron.problems import Problem
 
 SHAPES = ("ovo", "ovr")
@@ -253,7 +253,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         edges: tuple[int, ...] = ()
         line, lines = part, len(tasks)
         if isinstance(arrangement, OneVsOne):  # a row has coefficients against every other class alone
-            first, second = np.triu_indices(arrangement.count, 1)
+            first, second = class_pairs(arrangement.count)
             line = np.where(labels[index] == first[part], second[part] - 1, first[part])
             lines = arrangement.count - 1
             edges = tuple(np.searchsorted(labels[support], np.arange(arrangement.count + 1)).tolist())

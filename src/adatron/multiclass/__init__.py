@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, choice
-from adatron.problem_set import Tasks
+from adatron.problem_set import Tasks, class_pairs
 
 __all__ = ["SCHEMES", "OneVsOne", "OneVsRest", "Part", "Scheme", "Tree", "Two", "scheme"]
 
@@ -125,7 +125,7 @@ class OneVsOne(Scheme):
         m, counts = len(labels), np.bincount(labels, minlength=self.count)
         order = np.argsort(labels, kind="stable").astype(np.int64)
         edge = np.concatenate(([0], np.cumsum(counts)))
-        first, second = np.triu_indices(self.count, 1)
+        first, second = class_pairs(self.count)
         pair = np.arange(len(first), dtype=np.int64)
         keys = []
         for side in (first, second):
