@@ -121,22 +121,25 @@ class OneVsOne(Scheme):
         return [Part((i,), (j,)) for i in range(self.count) for j in range(i + 1, self.count)]
 
     def tasks(self, labels: Labels) -> Tasks:
-        """The same without a loop over pairs: a sort of (pair, row) for all of them."""
-        m, counts = len(labels), np.bincount(labels, minlength=self.count)
-        order = np.argsort(labels, kind="stable").astype(np.int64)
-        edge = np.concatenate(([0], np.cumsum(counts)))
+        """The same without a loop over pairs.
+
+        A row's place in the pair of its class with another is its rank in its own class, and the number of rows of the
+        other class before it.
+        """
         first, second = class_pairs(self.count)
-        pair = np.arange(len(first), dtype=np.int64)
-        keys = []
-        for side in (first, second):
-            length = counts[side]
-            place = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length - edge[side], length)
-            keys.append(np.repeat(pair * m, length) + order[place])
-        merged = np.sort(np.concatenate(keys))
-        rows = merged % m
+        own = labels == np.arange(self.count)[:, None]
+        before = np.cumsum(own, axis=1) - own  # rows of each class before each row
+        counts = before[:, -1] + own[:, -1]
         start = np.concatenate(([0], np.cumsum(counts[first] + counts[second])))
-        positive = np.repeat(first, np.diff(start))
-        return Tasks(start, rows, np.where(labels[rows] == positive, 1.0, -1.0))
+        pair_start = np.zeros((self.count, self.count), dtype=np.int64)
+        pair_start[first, second] = pair_start[second, first] = start[:-1]
+        place = pair_start[:, labels] + before + before[labels, np.arange(len(labels))]
+        other, row = np.nonzero(~own)
+        rows, signs = np.empty(start[-1], dtype=np.int64), np.empty(start[-1])
+        at = place[other, row]
+        rows[at] = row
+        signs[at] = np.where(labels[row] < other, 1.0, -1.0)
+        return Tasks(start, rows, signs)
 
     def predict(self, values: Array) -> Labels:
         """Most votes; of equals, the first."""
