@@ -195,6 +195,74 @@ def test_problems_must_fit_the_matrix(wrong):
             _core.account(**spans(**wrong), bias=0.0, rho=0.0)
 
 
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda w: f"{next(iter(w))}")
+def test_certificates_and_polishing_are_checked(wrong):
+    core, given = gram().core, spans(**wrong)
+    if "rows" not in wrong or wrong["rows"] != 20:
+        with pytest.raises(ValueError, match="pass"):
+            _core.certify(**given)
+    if "product" not in wrong:
+        del given["product"]
+        with pytest.raises(ValueError, match="pass"):
+            _core.Polish(core, **given, kkt_violation=1.0)
+
+
+BATCH = {"tol": 1e-3, "cache_bytes": 10**6, "threads": 1, "record": False, "doubled": False}
+WRONG_BATCH = [
+    *(wrong for wrong in WRONG if not {"totals", "product", "rows"} & set(wrong)),
+    {"totals": np.zeros((1, 3))},
+    {"totals": np.zeros((2, 1))},
+    {"start": np.array([0])},
+    {"start": np.array([1, 41])},
+    {"start": np.array([0, 39])},
+    {"start": np.array([0, 40, 40])},
+    {"start": np.array([0, 40, 20])},
+    {"rows": np.arange(39)},
+    {"rows": np.full(40, 40)},
+    {"rows": np.full(40, -1)},
+    {"doubled": True},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_BATCH, ids=lambda w: f"{next(iter(w))}")
+def test_batches_are_checked(wrong):
+    given = {**spans(), "totals": np.zeros((1, 1)), "start": np.array([0, 40]), "rows": None, **BATCH, **wrong}
+    del given["product"]
+    K = np.eye(40)
+    with pytest.raises(ValueError, match="pass"):
+        _core.Batch64.of_matrix(K, diagonal=np.ones(40), **given)
+    points = _core.Points64.dense(np.ones((40, 2)), threads=1)
+    kernel = [_core.Term(1.0, [_core.Factor(_core.Form.linear)])]
+    with pytest.raises(ValueError, match="pass"):
+        _core.Batch64.of_points(kernel, points, diagonal=np.ones(40), **given)
+
+
+def test_predictors_are_checked():
+    points = _core.Points64.dense(np.ones((6, 2)), threads=1)
+    kernel = [_core.Term(1.0, [_core.Factor(_core.Form.linear)])]
+    for coef, edge in [
+        ((1, 5), []),
+        ((2, 6), [0, 2, 4]),
+        ((2, 6), [0, 4, 2, 6]),
+        ((2, 6), [1, 2, 4, 6]),
+        ((2, 6), [0, 2, 4, 7]),
+    ]:
+        with pytest.raises(ValueError, match="pass"):
+            _core.Predictor64(kernel, support=points, coef=np.ones(coef), edge=edge)
+    good = _core.Predictor64(kernel, support=points, coef=np.ones((2, 6)), edge=[0, 2, 4, 6])
+    with pytest.raises(ValueError, match="pass 3"):
+        good.decide(points, bias=np.zeros(2), out=np.zeros((3, 6)))
+    with pytest.raises(ValueError, match="pass"):
+        good.decide(points, bias=np.zeros(3), out=np.zeros((3, 5)))
+    other = _core.Points64.dense(np.ones((6, 3)), threads=1)
+    with pytest.raises(ValueError, match="alike"):
+        good.decide(other, bias=np.zeros(3), out=np.zeros((3, 6)))
+    with pytest.raises(ValueError, match="pass"):
+        _core.count_votes(np.zeros((4, 5)), votes=np.zeros((5, 3)), confidence=np.zeros((5, 3)))
+    with pytest.raises(ValueError, match="pass"):
+        _core.count_votes(np.zeros((3, 5)), votes=np.zeros((5, 3)), confidence=np.zeros((4, 3)))
+
+
 def test_solvers_of_part_of_the_columns_are_refused():
     core = gram().core
     core.activate(np.arange(10))

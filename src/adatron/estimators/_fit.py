@@ -35,7 +35,7 @@ from adatron.trace import Trace, Watch
 BIASES = ("exact", "augmented", "none")
 SMALL = 1000  # rows up to which float64 costs nothing worth sparing
 FLOAT64_TOL = 1e-5  # float32 values cannot give more
-SHARED = 6000  # rows whose whole matrix is made at once for several problems on parts of it
+SHARED = 6000  # rows whose whole matrix a function is asked for at once, for several problems on parts of it
 PASSING = 256  # rows of it that are cached while it is made
 SIDE_BY_SIDE = 4000  # rows of a problem up to which several are solved at a time, a thread each
 FURTHER_SHARE = 0.1  # of that time for each of the problems that look for a margin
@@ -248,7 +248,8 @@ class Training:
         """Side by side, a thread each, where they are small; else in turn, all threads on one."""
         largest = max(job.problem.rows for job in jobs)
         alone = len(jobs) == 1 or threads == 1 or largest > SIDE_BY_SIDE or watch.progress is not None
-        if len(jobs) > 1 and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
+        function = self.kernel.terms() is None and not self.settings.precomputed
+        if function and any(job.rows is not None for job in jobs) and self.X.shape[0] <= SHARED:
             try:
                 self._share(largest, threads, 1 if alone else threads)
             except KeyboardInterrupt:
@@ -268,7 +269,7 @@ class Training:
         return solution
 
     def _share(self, largest: int, threads: int, at_once: int) -> None:
-        """The whole matrix, once: one against one, every value serves many problems.
+        """The whole matrix of a kernel that is a function, once: one against one, every value serves many problems.
 
         Only where it fits into the cache, with what is copied from it for the problems solved at a time.
         """
