@@ -101,7 +101,11 @@ void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index
     check_alike(rows, columns);
     if (count == 0) return;
     const Batch<T> batch(rows, index, count);
-    parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
+    // a share of the columns that is worth waking a thread for, which takes microseconds
+    constexpr double worth = 1 << 15;  // multiply-adds
+    const Index lanes = columns.loops().lanes;
+    const double work = double(count) * double(lanes) * (columns.work() + 16);
+    parallel(columns.count(), lanes * std::max<Index>(1, Index(worth / work)), threads, [&](Index first, Index last) {
         std::vector<T*> here(count);
         for (int r = 0; r < count; ++r) here[r] = out[r] + first;
         fill_kernel(kernel, batch, columns, first, last, here.data());

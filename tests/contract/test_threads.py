@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from multiprocessing import get_context
 
@@ -236,3 +237,14 @@ def test_the_process_ends_quietly_while_daemon_threads_fit():
         _, said = process.communicate(timeout=PATIENCE)
         assert said == ""
         assert process.returncode == 0
+
+
+def test_rows_of_a_small_matrix_wake_no_threads():
+    """Waking a thread takes longer than such a row: all the CPU time is that of the caller."""
+    rows = np.random.default_rng(0).normal(size=(80, 3))
+    gram = Gram(Gaussian(1.0), rows, cache_bytes=1, threads=2)
+    process, thread = time.process_time(), time.thread_time()
+    for k in range(20_000):
+        gram.fetch([k % 80])
+    own = time.thread_time() - thread
+    assert time.process_time() - process < 1.2 * own
