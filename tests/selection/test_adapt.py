@@ -551,6 +551,7 @@ def test_a_class_of_one_row(criterion):
         assert np.isfinite(machine.fit(X[:30], labels).decision_function(X)).all()
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_goes_on_its_way(monkeypatch):
     solve, climbs = chain.Chain.solve, []
 
@@ -558,7 +559,7 @@ def test_an_interrupt_goes_on_its_way(monkeypatch):
         climbs.append(None)
         if len(climbs) == 5:
             signal.raise_signal(signal.SIGINT)
-        time.sleep(0.02 * (len(climbs) > 4))
+        time.sleep(0.2 * (len(climbs) > 4))  # a busy machine may need some of them
         return solve(self, problem, last)
 
     monkeypatch.setattr(chain.Chain, "solve", interrupted)
