@@ -208,12 +208,13 @@ def test_one_machine_answers_many_threads():
 
 # ---------------------------------------------------------------- the end
 
+# Labels are objects: of numbers, NumPy's unique (2.3 to 2.4), which scikit-learn calls on labels, aborts by itself here.
 FITTING = """
 import sys, threading, time
 import numpy as np
 from adatron import SVC
 rng = np.random.default_rng(0)
-X = rng.normal(size=(400, 5)); y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+X = rng.normal(size=(400, 5)); y = np.where(X[:, 0] * X[:, 1] > 0, "a", "b").astype(object)
 fitted = threading.Event()
 def keep_fitting():
     while True:
