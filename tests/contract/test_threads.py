@@ -208,7 +208,7 @@ def test_one_machine_answers_many_threads():
 
 # ---------------------------------------------------------------- the end
 
-# Labels are objects: of numbers, NumPy's unique (2.3 to 2.4), which scikit-learn calls on labels, aborts by itself here.
+# Labels are objects: of numbers, NumPy's own unique (2.3 to 2.4), which scikit-learn calls, aborts at the end.
 FITTING = """
 import sys, threading, time
 import numpy as np

@@ -603,6 +603,14 @@ def test_one_warning_is_given_once(fit):
         assert [str(warning.message)[:11] for warning in heard] == ["nu=0.9 is m"]
 
 
+def test_folds_with_many_classes_are_not_warned_of():
+    """Scikit-learn warns of labels with more classes than half the rows: these are the library's own folds."""
+    machine = SVC(gamma="adapt", criterion="cv", bias="augmented")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.fit(X[:60], np.arange(60) // 2)
+
+
 EXTREMES = {
     "weights of 1e40": (X[:60], Y[:60], np.full(60, 1e40)),
     "weights of 1e-40": (X[:60], Y[:60], np.full(60, 1e-40)),

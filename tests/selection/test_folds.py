@@ -503,6 +503,19 @@ def test_other_estimators_are_refused(machine):
         cross_validate(machine, X, SIGNS)
 
 
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_a_nu_without_a_margin_scores_as_fits_do(scheme):
+    """The solution is w = 0 there; fits take the smallest ν that gives a margin."""
+    rows, labels = make_classification(240, 6, n_informative=4, n_classes=3, flip_y=0.3, random_state=0)
+    machine = NuSVC(nu=0.2, kernel="linear", multiclass=scheme)
+    with pytest.warns(UserWarning, match=r"^nu=0\.2 leaves no margin .* of 4 fits") as heard:
+        found = cross_validate(machine, rows, labels, cv=4)
+    assert len(heard) == 1
+    with pytest.warns(UserWarning, match="leaves no margin"):
+        expected = cross_val_score(machine, rows, labels, cv=4)
+    np.testing.assert_allclose(found.scores[0, 0], expected, atol=0.02)
+
+
 def test_a_class_of_one_row_where_folds_do_not_mind():
     agree(SVC(gamma=0.5, **EXACT), X, RARE, cv=KFold(3))
 
