@@ -8,7 +8,9 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from multiprocessing import get_context
+from queue import Empty
 
 import numpy as np
 import pytest
@@ -97,6 +99,17 @@ def in_child(queue, seed: int) -> None:
         queue.put(traceback.format_exc())
 
 
+def received(queue, children: list) -> np.ndarray | str:
+    """What a child says; if all have ended without a word, with what."""
+    while any(process.is_alive() for process in children):
+        with suppress(Empty):
+            return queue.get(timeout=1)
+    try:
+        return queue.get(timeout=1)
+    except Empty:
+        return f"ended with {[process.exitcode for process in children]}"
+
+
 def forked(seed: int, n: int = 1) -> list[np.ndarray]:
     """The answers of `n` forked children that fit at once."""
     context = get_context("fork")
@@ -105,7 +118,7 @@ def forked(seed: int, n: int = 1) -> list[np.ndarray]:
     try:
         for process in children:
             process.start()
-        results = [queue.get(timeout=PATIENCE) for _ in children]
+        results = [received(queue, children) for _ in children]
         for process in children:
             process.join(timeout=PATIENCE)
             assert process.exitcode == 0
@@ -129,6 +142,10 @@ def test_a_child_fits_after_its_parent_did(n):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.skipif(
+    os.environ.get("ADATRON_SANITIZE") == "thread",
+    reason='a thread started after a fork gets the id of one in the parent: TSan ends with "dup thread with used id"',
+)
 def test_a_child_fits_while_a_thread_of_its_parent_does():
     stop = threading.Event()
     errors = []
