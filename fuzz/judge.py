@@ -14,6 +14,8 @@ from .predictions import Predictions
 from .rebuilt import Rebuilt
 from .words import resolve
 
+AT_BOUND = 1e-6  # of its box, that a coefficient may be away from an end of it and count as being there
+
 
 class Judge(Predictions):
     """Everything that can be said about a fitted estimator."""
@@ -24,9 +26,7 @@ class Judge(Predictions):
         self.said = bool(heard)
         self.columns = used(self.case.X, self.case.test)
         self.X = compact(self.case.X, self.columns)
-        weight = np.ones(len(self.X)) if self.case.weight is None else np.asarray(self.case.weight, dtype=float)
-        self.kept = np.flatnonzero(weight > 0)
-        self.weight = weight[self.kept]
+        self._weigh()
         self.precomputed = estimator.kernel == "precomputed"
         self.kernel = None if self.precomputed else resolve(self.case, estimator)
         self._gamma()
@@ -42,6 +42,28 @@ class Judge(Predictions):
                 return
             self._solution(k, problem, solution)
         self._predictions(problems)
+
+    def leaves_bias_open(self, estimator: Any) -> bool:
+        """Whether all coefficients of a problem are at a bound, but for rounding and tol.
+
+        An interval of biases is optimal then, up to the whole margin wide, and which of them is found says nothing.
+        """
+        self.estimator = estimator
+        self._weigh()
+        for problem, solution in zip(self._problems(), estimator.solutions_, strict=True):
+            beta = np.asarray(solution.beta, dtype=float)
+            span = problem.upper - problem.lower
+            room = np.where(np.isfinite(span), AT_BOUND * span, 0.0)
+            inside = (beta > problem.lower + room) & (beta < problem.upper - room)
+            if any(not inside[members].any() for members, _ in problem.sums):
+                return True
+        return False
+
+    def _weigh(self) -> None:
+        """Rows that count, and their weights."""
+        weight = np.ones(self.case.rows) if self.case.weight is None else np.asarray(self.case.weight, dtype=float)
+        self.kept = np.flatnonzero(weight > 0)
+        self.weight = weight[self.kept]
 
     def _gamma(self) -> None:
         estimator = self.estimator

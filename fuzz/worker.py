@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha1
 from typing import Any
 
@@ -153,7 +154,8 @@ class Run:
                     values = ranked[:, -1] - ranked[:, -2]
                 values = np.abs(values.reshape(len(test), -1)).min(axis=1)
                 allowed = float((values < 0.05).mean()) + 1.5 / len(test)
-            if abs(score - found.scores[0, -1, k]) > allowed and model.converged_:
+            fold = Judge(replace(case, X=X[train], y=case.y[train], weight=weight))
+            if abs(score - found.scores[0, -1, k]) > allowed and model.converged_ and not fold.leaves_bias_open(model):
                 detail = f"fold {k}: cross_validate has {found.scores[0, -1, k]:.4f}, a fit of its own {score:.4f}"
                 self.judge.find("folds", detail)
         self.result["status"] = "searched"

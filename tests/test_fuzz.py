@@ -77,6 +77,14 @@ def test_ordinary_fits_have_no_findings(kind, seed):
     assert judged(kind(), seed=seed) == set()
 
 
+def test_a_bias_is_open_where_all_coefficients_are_at_bounds():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 2)), np.repeat([0, 1], 20)
+    for C, is_open in ((1e-3, True), (1.0, False)):
+        estimator = SVC(C=C, class_weight="balanced").fit(X, y)
+        assert Judge(Case(0, "fit", estimator, X, y, None, X)).leaves_bias_open(estimator) is is_open
+
+
 def test_weights_and_schemes_are_rebuilt_as_they_are_solved():
     weight = np.random.default_rng(0).integers(0, 3, 60).astype(float)
     for scheme in ("ovo", "ovr", "tree"):

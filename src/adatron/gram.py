@@ -178,7 +178,7 @@ class Gram:
     def activate(self, index: Index | None = None) -> None:
         """Rows shall cover these columns only (all unless given), until told otherwise."""
         columns = np.arange(self.size) if index is None else self._checked(index)
-        if len(np.unique(columns)) < len(columns):
+        if index is not None and np.bincount(columns).max(initial=0) > 1:
             raise ValueError(f"index={columns} repeats a column: pass each once.")
         self.core.activate(columns)
 

@@ -304,7 +304,7 @@ def _labels(y: ArrayLike, weight: ArrayLike | None) -> tuple[Array, Array]:
         i = int(wrong.argmax())
         raise ValueError(f"y[{i}]={signs[i]:g} is no label here: pass -1 or +1.")
     weights = _weights(weight, len(signs))
-    present = np.unique(signs[weights > 0])
-    if len(present) < 2:
+    present = signs[weights > 0]
+    if (present == present[0]).all():
         raise ValueError(f"y={present[0]:+g} in every row of positive weight: pass rows of both classes.")
     return signs, weights

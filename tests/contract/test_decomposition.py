@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import numpy as np
@@ -16,8 +15,7 @@ from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Stop
 from adatron.trace import Watch
 
-# seconds after which a run without end is told from a slow machine; instrumented code is slower (make sanitize)
-GUARD = 30.0 if "ADATRON_SANITIZE" not in os.environ else 300.0
+GUARD = 600.0  # seconds after which a run counts as endless: far more than any takes, however busy the machine
 
 
 def data(rows: int, features: int = 5, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -249,7 +247,6 @@ def test_max_time():
     else:  # no time for a certificate: told, not guessed
         assert np.isnan(found.certificate.objective)
         assert found.certificate.gap == np.inf
-    print(f"max_time=0.2 answered after {found.seconds:.3f} s")
 
 
 # ---------------------------------------------------------------- problems without an answer

@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 from math import inf
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import oracle
@@ -129,6 +129,7 @@ def test_errors_in_the_kernel_are_the_callers(variant):
         solve(PROBLEMS[ONE_EACH[variant]], Gram(Function(kernel), X), VARIANTS[variant](), tol=1e-8)
 
 
+CPU_LIMIT = 2.0  # seconds of CPU time, several times what an idle machine takes
 LONG = 700
 BIG, SIDES, _ = data(LONG, features=6, seed=5)
 
@@ -153,30 +154,35 @@ def careful_ctrl_c():
 @pytest.mark.parametrize("variant", [*SOLVERS, "chunks by qp", "chunks by smo"])
 @pytest.mark.usefixtures("careful_ctrl_c")
 def test_ctrl_c_is_answered(variant):
-    """A real signal, in the middle of a climb that would take long."""
+    """A real signal, in the middle of a run that would take long; CPU time, since the machine may be busy."""
     bias = "exact" if accepts(variant, problems.squared_hinge(SIDES)) else "none"
     problem = problems.squared_hinge(SIDES, 1e7, bias=bias)
     kernel = Polynomial(2, 1.0)
-    sent = []
+    sent: list[float] = []
+    over = threading.Event()
 
     def press() -> None:
-        sent.append(perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
+        began = process_time()
+        while not over.wait(0.01):
+            if process_time() - began > 0.25:
+                sent.append(process_time())
+                os.kill(os.getpid(), signal.SIGINT)
+                return
 
-    key = threading.Timer(0.25, press)
+    key = threading.Thread(target=press)
     matrix = Gram(kernel, BIG, dtype=np.float64, threads=1)
     key.start()
     try:
-        found = solve(problem, matrix, VARIANTS[variant](), tol=1e-12, max_time=4.0)
-        answered = perf_counter()
+        found = solve(problem, matrix, VARIANTS[variant](), tol=1e-12, max_time=GUARD)
+        answered = process_time()
     except KeyboardInterrupt:
         pytest.fail("the signal passed the solver")
     finally:
-        key.cancel()
+        over.set()
         key.join()
-    assert sent, f"too short a climb for this test: {found}"
+    assert sent, f"too short a run for this test: {found}"
     assert found.status is Status.INTERRUPTED
-    assert answered - sent[0] < 1.0
+    assert answered - sent[0] < CPU_LIMIT
     check_feasible(problem, found.beta)
 
 
@@ -349,7 +355,7 @@ def test_hard_margin_of_inseparable_classes(variant, bias, case):
     solver = VARIANTS[variant]()
     if isinstance(solver, Adatron) and not isinstance(solver.rate, str):
         solver = Adatron(rate=solver.rate / max(kernel(rows).diagonal()))
-    found = solve(problem, Gram(kernel, rows, dtype=np.float64, threads=1), solver, max_time=0.2 * GUARD)
+    found = solve(problem, Gram(kernel, rows, dtype=np.float64, threads=1), solver, max_time=GUARD)
     assert found.status is Status.UNBOUNDED, found
     assert "cannot all be met" in str(found)
     check_feasible(problem, found.beta)
@@ -464,7 +470,7 @@ def test_rows_without_length_have_no_margin(variant):
     solver = VARIANTS[variant]()
     if isinstance(solver, Adatron) and not isinstance(solver.rate, str):
         solver = Adatron(rate=solver.rate / (rows**2).sum(axis=1).max())
-    found = solve(problem, Gram(Linear(), rows, dtype=np.float64, threads=1), solver, max_time=5.0)
+    found = solve(problem, Gram(Linear(), rows, dtype=np.float64, threads=1), solver, max_time=GUARD)
     assert found.status is Status.UNBOUNDED
     check_feasible(problem, found.beta)
 
@@ -480,9 +486,9 @@ def test_indefinite_kernels_end(variant, name, coef0):
     """No optimum is promised; an end, a status and numbers are."""
     kernel = Sigmoid(1.0, coef0)
     problem = PROBLEMS[name]
-    began = perf_counter()
+    began = process_time()
     found = solve(problem, Gram(kernel, X, dtype=np.float64, threads=1), VARIANTS[variant](), max_time=0.2)
-    assert perf_counter() - began < 2.0
+    assert process_time() - began < CPU_LIMIT
     assert found.status in set(Status)
     check_feasible(problem, found.beta, room=1e-7 if "qp" in variant else 1e-10)
     if found.converged:  # a point without a way down along any one or two coefficients

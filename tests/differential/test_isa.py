@@ -70,7 +70,7 @@ def run(isa: str | None, *arguments: str) -> subprocess.CompletedProcess[str]:
     if isa is not None:
         environment["ADATRON_ISA"] = isa
     command = [sys.executable, __file__, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @cache

@@ -19,6 +19,7 @@ from sklearn.model_selection import cross_val_score
 from adatron import SVC
 from adatron.kernels import Callable, Exponential, Gaussian, Laplacian, Linear, Polynomial, Precomputed
 
+PATIENCE = 600  # seconds before a process counts as hanging, on a busy machine too
 NAMES = ["linear", "poly", "rbf", "sigmoid", "exponential", "laplacian"]
 
 
@@ -43,7 +44,7 @@ def child(code: str, **options) -> subprocess.Popen[str]:
 def told(code: str) -> str:
     """What another Python has to say."""
     process = child(code)
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, error
     return out
 
@@ -437,40 +438,34 @@ def test_max_time_is_kept_on_large_data():
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((60_000, 300), dtype=np.float32)
     labels = rng.integers(0, 2, 60_000)
-    machine = SVC(max_time=1.0, cache_size=500)
-    begin = time.perf_counter()
+    machine = SVC(max_time=1.0, cache_size=500, n_jobs=1)
+    begin = time.process_time()  # a busy machine gives less of it than the clock has, never more
     with pytest.warns(ConvergenceWarning, match="used up its time"):
         machine.fit(rows, labels)
-    seconds = time.perf_counter() - begin
-    print(f"max_time=1 answered after {seconds:.2f} s")
-    assert seconds < 3
+    assert time.process_time() - begin < 3
     assert machine.stop_reason_ == "max_time"
     assert set(machine.predict(rows[:100])) <= {0, 1}
     assert np.isfinite(machine.decision_function(rows[:100])).all()
 
 
+# Ctrl-C comes when two seconds of CPU time have gone into the fit: at its middle, however busy the machine.
 LONG_FIT = """
-import numpy as np, time
+import numpy as np, os, signal, threading, time
 from adatron import SVC
 rng = np.random.default_rng(0)
 X = rng.standard_normal((20_000, 60), dtype=np.float32)
 y = rng.integers(0, 2, 20_000)
-machine = SVC(C=1e3, gamma=0.05, cache_size=200)
-print("fitting")
+machine = SVC(C=1e3, gamma=0.05, cache_size=200, n_jobs=2)
+def press():
+    begin = time.process_time()
+    while time.process_time() - begin < 2: time.sleep(0.01)
+    print(time.process_time())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
 """
 
 
-def interrupt(code: str, after: float = 1.5) -> tuple[subprocess.Popen[str], float, str, str]:
-    """Run, and press Ctrl-C that many seconds into the fit; the process, when, and what it said."""
-    process = child(code)
-    assert process.stdout.readline().strip() == "fitting"
-    time.sleep(after)
-    sent = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
-    return process, sent, out, error
-
-
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_leaves_a_machine():
     code = (
         LONG_FIT
@@ -478,7 +473,7 @@ def test_interrupt_leaves_a_machine():
 try:
     machine.fit(X, y)
 except KeyboardInterrupt as interrupt:
-    print(time.monotonic())
+    print(time.process_time())
     print(interrupt)
     assert machine.stop_reason_ == "interrupted" and not machine.converged_
     assert len(machine.support_) > 0
@@ -486,18 +481,16 @@ except KeyboardInterrupt as interrupt:
     print(sorted(set(machine.predict(X[:500]).tolist())))
 """
     )
-    process, sent, out, error = interrupt(code)
-    assert process.returncode == 0, error
-    answered, said, classes = out.splitlines()
-    latency = float(answered) - sent
-    print(f"Ctrl-C answered after {latency:.3f} s")
-    assert latency < 2
+    sent, answered, said, classes = told(code).splitlines()
+    assert float(answered) - float(sent) < 4  # two threads for two seconds
     assert "keeps the best machine" in said
     assert classes in ("[0, 1]", "[0]", "[1]")
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupt_ends_the_program():
-    process, _, _, error = interrupt(LONG_FIT + "machine.fit(X, y)", after=1.0)
+    process = child(LONG_FIT + "machine.fit(X, y)")
+    _, error = process.communicate(timeout=PATIENCE)
     assert process.returncode in (-signal.SIGINT, 130)
     assert "KeyboardInterrupt" in error.splitlines()[-1]
 

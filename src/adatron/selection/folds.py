@@ -5,6 +5,7 @@ A fit on every fold, width and C: the same scores as by fitting them one by one 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -131,7 +132,8 @@ def _cross_validated(
     if sample_weight is not None:
         rows = replace(rows, weight=_weights(sample_weight, rows.X.shape[0]))
     if is_classifier(estimator):
-        check_classification_targets(rows.y)
+        if not weigh_scores:  # a search within a fit, which has checked them
+            check_classification_targets(rows.y)
         if len(classes := np.unique(rows.y)) < 2:
             raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
     splits = _splits(cv, estimator, rows)
@@ -148,6 +150,13 @@ def _cross_validated(
         estimator._warn_of_nu(settings, rows.y, np.ones(len(rows.y)) if rows.weight is None else rows.weight)
     work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), weigh_scores)
     scores, violation = work.run() if work.shared else work.one_by_one()
+    if (again := work.refit_without_margin(scores, violation)) and not weigh_scores:
+        warnings.warn(
+            f"nu={estimator.nu:g} leaves no margin between the classes in {again} of {scores.size} fits: the smallest "
+            "nu that gives one was used there; pass a larger nu.",
+            UserWarning,
+            stacklevel=3,
+        )
     names = widths if widths is not None else np.array([np.nan if work.own_width is None else work.own_width])
     on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
     return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid), splits

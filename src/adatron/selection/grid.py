@@ -26,7 +26,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring, r2_score
 
 from adatron._check import Array
+from adatron.certificates import bias
 from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
+from adatron.estimators._margin import CLEAR, ROUNDING
 from adatron.gram import Gram
 from adatron.kernels import has_width, of_width, width_of
 from adatron.selection.chain import MANY, MOST_FEW, Chain, Reached
@@ -122,6 +124,7 @@ class Grid:
         self.dependent = balanced or hasattr(estimator, "nu")
         self.cancelled = Event()
         self._learners: dict[int, Learner] = {}
+        self._without_margin: set[tuple[int, int]] = set()  # widths and folds in which ν leaves none
 
     def _matrices(self) -> int:
         """For how many kernel matrices there is room."""
@@ -235,6 +238,8 @@ class Grid:
                         start = whole.start(c, p) if whole is not None else last[p]
                         reached = last[p] = chain.solve(problem, start)
                         worst = max(worst, reached.violation)
+                        if _lacks_margin(reached, matrix):
+                            self._without_margin.add((g, k))
                         values[:, p] = self._outputs(matrix, piece, reached, test, learner)
                 if c == 0:
                     first = list(last)
@@ -305,25 +310,43 @@ class Grid:
     def one_by_one(self) -> tuple[Array, Array]:
         """Every fold by a fit of its own, from one C to the next."""
         scores, violation = np.full(self.shape(), np.nan), np.full(self.shape(), np.nan)
-        rows, precomputed = self.rows, self.settings.precomputed
         for g in range(self.shape()[0]):
-            for k, (train, test) in enumerate(self.splits):
-                machine = clone(self.estimator).set_params(warm_start=True)
-                machine._quiet = True  # what there is to say of its parameters is said once, for all folds
-                if self.widths is not None:
-                    kernel = of_width(self.settings.kernel, float(self.widths[g]))
-                    machine.set_params(kernel=kernel, gamma="scale")
-                X = rows.X[np.ix_(train, train)] if precomputed else rows.X[train]
-                X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
-                weight = None if rows.weight is None else rows.weight[train]
-                for c, C in enumerate(self.C):
-                    if self.given_C:
-                        machine.set_params(C=float(C))
-                    machine.fit(X, rows.y[train], sample_weight=weight)
-                    held = rows.weight[test] if self.weigh_scores else None
-                    scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
-                    violation[g, c, k] = machine.kkt_violation_
+            for k in range(len(self.splits)):
+                self._fit_fold(g, k, scores, violation)
         return scores, violation
+
+    def refit_without_margin(self, scores: Array, violation: Array) -> int:
+        """Fit again where ν leaves no margin, with the smallest ν that does; how many folds and widths that were."""
+        for g, k in sorted(self._without_margin):
+            self._fit_fold(g, k, scores, violation)
+        return len(self._without_margin)
+
+    def _fit_fold(self, g: int, k: int, scores: Array, violation: Array) -> None:
+        rows, precomputed, (train, test) = self.rows, self.settings.precomputed, self.splits[k]
+        machine = clone(self.estimator).set_params(warm_start=True)
+        machine._quiet = True  # what there is to say of its parameters is said once, for all folds
+        if self.widths is not None:
+            kernel = of_width(self.settings.kernel, float(self.widths[g]))
+            machine.set_params(kernel=kernel, gamma="scale")
+        X = rows.X[np.ix_(train, train)] if precomputed else rows.X[train]
+        X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
+        weight = None if rows.weight is None else rows.weight[train]
+        for c, C in enumerate(self.C):
+            if self.given_C:
+                machine.set_params(C=float(C))
+            machine.fit(X, rows.y[train], sample_weight=weight)
+            held = rows.weight[test] if self.weigh_scores else None
+            scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
+            violation[g, c, k] = machine.kkt_violation_
+
+
+def _lacks_margin(reached: Reached, matrix: Matrix) -> bool:
+    """Whether a solution of ν-classification is noise: its margin ρ is within its errors."""
+    problem, beta = reached.problem, reached.beta
+    if len(problem.totals) < 2 or problem.doubled:
+        return False
+    rounding = ROUNDING * float(np.abs(beta).sum() * np.abs(matrix.diagonal).max())
+    return not bias(problem, reached.gradient, beta)[1] > CLEAR * (reached.violation + rounding)
 
 
 def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
