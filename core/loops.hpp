@@ -116,6 +116,8 @@ struct Loops {
     bool (*factor)(T* a, Index n, Index begin, Index end);           // by whole panels; see factor.inl
     void (*solve_factored)(const T* l, Index n, T* x);
     void (*solve_forward)(const T* l, Index n, T* x, Index count);
+    double (*dot)(const T* x, const double* w, Index count);  // in float64; see linear.inl
+    void (*add_row)(double factor, const T* x, double* w, Index count);
 };
 
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };

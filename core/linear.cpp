@@ -1,0 +1,222 @@
+// After Hsieh, Chang, Lin, Keerthi & Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM (2008),
+// algorithm 3, in signed form.
+#include "linear.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "climb.hpp"
+#include "pool.hpp"
+
+namespace adatron {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double no_curvature = 1e-290;  // below this a step is as long as the box
+constexpr Index ahead = 4;               // rows that are fetched from memory before their turn
+constexpr Index most_lines = 16;         // cache lines of each
+constexpr double clock_work = 5e4;       // values of X between two looks at the clock: about 20 µs
+constexpr Index grain = 256;             // rows of X w that a thread takes at a time
+
+std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+Index below(std::uint64_t& state, Index count) {
+    return Index((unsigned __int128)(next_random(state)) * (unsigned __int128)(count) >> 64);
+}
+
+}  // namespace
+
+template <class T>
+double FeatureRows<T>::dot(Index i, const double* w) const {
+    if (!start) return loops->dot(value + i * features, w, features);
+    const Index end = start[i + 1];
+    double a = 0, b = 0, c = 0, d = 0;
+    Index k = start[i];
+    for (; k + 4 <= end; k += 4) {
+        a += double(value[k]) * w[feature[k]];
+        b += double(value[k + 1]) * w[feature[k + 1]];
+        c += double(value[k + 2]) * w[feature[k + 2]];
+        d += double(value[k + 3]) * w[feature[k + 3]];
+    }
+    for (; k < end; ++k) a += double(value[k]) * w[feature[k]];
+    return (a + b) + (c + d);
+}
+
+template <class T>
+void FeatureRows<T>::add(Index i, double factor, double* w) const {
+    if (!start) return loops->add_row(factor, value + i * features, w, features);
+    for (Index k = start[i]; k < start[i + 1]; ++k) w[feature[k]] += factor * double(value[k]);
+}
+
+template <class T>
+double FeatureRows<T>::squared_norm(Index i) const {
+    double sum = 0;
+    const T* x = value + begin(i);
+    for (Index k = 0, n = length(i); k < n; ++k) sum += double(x[k]) * double(x[k]);
+    return sum;
+}
+
+template <class T>
+void FeatureRows<T>::prefetch(Index i) const {
+    const T* x = value + begin(i);
+    const Index n = length(i);
+    constexpr Index line = 64 / sizeof(T);
+    for (Index k = 0; k < std::min(n, most_lines * line); k += line) __builtin_prefetch(x + k);
+    if (start)
+        for (Index k = 0; k < std::min(n, most_lines * 16); k += 16) __builtin_prefetch(feature + start[i] + k);
+}
+
+template <class T>
+void add_weights(const FeatureRows<T>& rows, const double* coef, Index first, Index last, double* w) {
+    for (Index i = first; i < last; ++i)
+        if (coef[i] != 0) rows.add(i, coef[i], w);
+}
+
+template <class T>
+void row_values(const FeatureRows<T>& rows, const double* w, Index first, Index last, double* out, int threads) {
+    parallel(last - first, grain, threads, [&](Index begin, Index end) {
+        for (Index i = first + begin; i < first + end; ++i) out[i] = rows.dot(i, w);
+    });
+}
+
+template <class T>
+LinearCoordinate<T>::LinearCoordinate(const Problem& problem, const FeatureRows<T>& rows, LinearKernel kernel,
+                                      const double* beta, std::uint64_t seed, bool shrinking)
+    : rows_(rows),
+      kernel_(kernel),
+      doubled_(problem.variables != problem.rows),
+      shrinking_(shrinking),
+      linear_(problem.linear, problem.linear + problem.variables),
+      lower_(problem.lower, problem.lower + problem.variables),
+      upper_(problem.upper, problem.upper + problem.variables),
+      ridge_(problem.ridge, problem.ridge + problem.variables),
+      w_(rows.features),
+      curvature_(rows.count),
+      total_(problem.sums ? problem.totals[0] : 0.0),
+      random_(seed) {
+    for (Index i = 0; i < rows.count; ++i) {
+        curvature_[i] = kernel.scale * rows.squared_norm(i) + kernel.constant;
+        const bool fixed = lower_[i] == upper_[i] && (!doubled_ || lower_[i + rows.count] == upper_[i + rows.count]);
+        if (!fixed) order_.push_back(i);
+    }
+    load(beta);
+}
+
+template <class T>
+void LinearCoordinate<T>::load(const double* beta) {
+    const Index m = rows_.count;
+    beta_.assign(beta, beta + linear_.size());
+    std::fill(w_.begin(), w_.end(), 0.0);
+    sum_ = 0;
+    for (Index i = 0; i < m; ++i) {
+        const double coef = doubled_ ? beta_[i] + beta_[i + m] : beta_[i];
+        sum_ += coef;
+        if (coef != 0) rows_.add(i, coef, w_.data());
+    }
+    activate_all();
+}
+
+template <class T>
+void LinearCoordinate<T>::activate_all() {
+    active_ = Index(order_.size());
+    keep_below_ = infinity;
+    keep_above_ = -infinity;
+    violation_ = infinity;
+    in_epoch_ = false;
+}
+
+template <class T>
+void LinearCoordinate<T>::set_bias(double multiplier, double penalty) {
+    multiplier_ = multiplier;
+    penalty_ = penalty;
+}
+
+template <class T>
+void LinearCoordinate<T>::begin_epoch() {
+    for (Index k = active_ - 1; k > 0; --k) std::swap(order_[k], order_[below(random_, k + 1)]);
+    highest_ = lowest_ = 0;
+    at_ = 0;
+    in_epoch_ = true;
+}
+
+template <class T>
+bool LinearCoordinate<T>::visit(Index i) {
+    const double level = kernel_.constant * sum_ + bias(), own = curvature_[i] + penalty_;
+    double value = kernel_.scale * rows_.dot(i, w_.data()) + level, moved = 0;
+    bool wanted = false;
+    for (Index v = i; v < Index(beta_.size()); v += rows_.count) {
+        if (lower_[v] == upper_[v]) continue;
+        const double slope = value + own * moved + ridge_[v] * beta_[v] + linear_[v];
+        if (beta_[v] == lower_[v] && slope >= 0) {
+            wanted |= slope <= keep_below_;
+            continue;
+        }
+        if (beta_[v] == upper_[v] && slope <= 0) {
+            wanted |= slope >= keep_above_;
+            continue;
+        }
+        wanted = true;
+        highest_ = std::max(highest_, slope);
+        lowest_ = std::min(lowest_, slope);
+        const double curvature = own + ridge_[v];
+        const double step = curvature > no_curvature ? slope / curvature : std::copysign(infinity, slope);
+        const double to = slope == 0 ? beta_[v] : std::clamp(beta_[v] - step, lower_[v], upper_[v]);
+        const double delta = to - beta_[v];
+        if (delta == 0) continue;
+        beta_[v] = to;
+        moved += delta;
+        ++updates_;
+    }
+    if (moved != 0) {
+        rows_.add(i, moved, w_.data());
+        sum_ += moved;
+    }
+    return wanted;
+}
+
+template <class T>
+EpochEnd LinearCoordinate<T>::run(double goal, Index most, double seconds) {
+    const double deadline = seconds_now() + seconds;
+    double clock = visited_ + clock_work;
+    const Index end = epochs_ + most;
+    while (epochs_ < end) {
+        if (!in_epoch_) begin_epoch();
+        while (at_ < active_) {
+            if (at_ + ahead < active_) rows_.prefetch(order_[at_ + ahead]);
+            const Index i = order_[at_];
+            visited_ += double(rows_.length(i)) + 1;
+            if (visit(i) || !shrinking_)
+                ++at_;
+            else
+                std::swap(order_[at_], order_[--active_]);
+            if (visited_ > clock) {
+                if (seconds_now() > deadline) return EpochEnd::paused;
+                clock = visited_ + clock_work;
+            }
+        }
+        in_epoch_ = false;
+        ++epochs_;
+        violation_ = highest_ - lowest_;
+        keep_below_ = highest_ > 0 ? highest_ : infinity;
+        keep_above_ = lowest_ < 0 ? lowest_ : -infinity;
+        if (violation_ <= goal || active_ == 0) return EpochEnd::settled;
+    }
+    return EpochEnd::finished;
+}
+
+#define ADATRON_LINEAR(T)                                                                          \
+    template struct FeatureRows<T>;                                                                \
+    template void add_weights(const FeatureRows<T>&, const double*, Index, Index, double*);        \
+    template void row_values(const FeatureRows<T>&, const double*, Index, Index, double*, int);    \
+    template class LinearCoordinate<T>;
+ADATRON_LINEAR(float)
+ADATRON_LINEAR(double)
+#undef ADATRON_LINEAR
+
+}  // namespace adatron
