@@ -536,6 +536,19 @@ void bind_linear(nb::module_& m, const char* rows_name, const char* name) {
         },
         nb::kw_only(), "weights"_a, "first"_a, "last"_a, "out"_a, "threads"_a, Released(),
         "out[first:last] = X[first:last] @ weights.");
+    rows.def(
+        "add_outer",
+        [](const R& r, const Vector<Index>& index, const Vector<double>& weight, const MutableMatrix<double>& out,
+           int threads) {
+            check_index("index", index, r.count);
+            check_length("weight", weight, Index(index.shape(0)));
+            check_shape("out", out, r.features, r.features);
+            for (std::size_t k = 0; k < weight.shape(0); ++k)
+                if (!(weight.data()[k] >= 0)) refuse("weight holds negative numbers or NaN: pass values of at least 0.");
+            add_outer(r, index.data(), weight.data(), Index(index.shape(0)), out.data(), threads);
+        },
+        nb::kw_only(), "index"_a, "weight"_a, "out"_a, "threads"_a, Released(),
+        "out += X[index].T @ diag(weight) @ X[index], its upper triangle.");
     rows.def_ro("count", &R::count);
     rows.def_ro("features", &R::features);
 

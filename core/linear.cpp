@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "climb.hpp"
+#include "memory.hpp"
 #include "pool.hpp"
 
 namespace adatron {
@@ -17,6 +18,7 @@ constexpr double no_curvature = 1e-290;  // below this a step is as long as the 
 constexpr Index ahead = 4;               // rows that are fetched from memory before their turn
 constexpr Index most_lines = 16;         // cache lines of each
 constexpr double clock_work = 5e4;       // values of X between two looks at the clock: about 20 µs
+constexpr Index panel_values = 1 << 17;  // of scaled rows, from which outer products are made: a megabyte
 constexpr Index grain = 256;             // rows of X w that a thread takes at a time
 
 std::uint64_t next_random(std::uint64_t& state) {  // splitmix64
@@ -83,6 +85,27 @@ void row_values(const FeatureRows<T>& rows, const double* w, Index first, Index 
     parallel(last - first, grain, threads, [&](Index begin, Index end) {
         for (Index i = first + begin; i < first + end; ++i) out[i] = rows.dot(i, w);
     });
+}
+
+template <class T>
+void add_outer(const FeatureRows<T>& rows, const Index* index, const double* weight, Index count, double* out,
+               int threads) {
+    const Index d = rows.features, stride = (d + widest_tile - 1) / widest_tile * widest_tile;
+    const Index step = std::clamp<Index>(panel_values / std::max<Index>(stride, 1), 16, std::max<Index>(count, 16));
+    Buffer<double> panel = allocate<double>(std::size_t(step) * stride);
+    for (Index begin = 0; begin < count; begin += step) {
+        const Index held = std::min(step, count - begin);
+        parallel(held, 64, threads, [&](Index first, Index last) {
+            for (Index r = first; r < last; ++r) {
+                double* row = panel.get() + r * stride;
+                std::fill_n(row, stride, 0.0);
+                rows.add(index[begin + r], std::sqrt(weight[begin + r]), row);
+            }
+        });
+        parallel(d, 4, threads, [&](Index first, Index last) {
+            rows.loops->add_outer(panel.get(), held, stride, d, first, last, out);
+        });
+    }
 }
 
 template <class T>
@@ -214,6 +237,7 @@ EpochEnd LinearCoordinate<T>::run(double goal, Index most, double seconds) {
     template struct FeatureRows<T>;                                                                \
     template void add_weights(const FeatureRows<T>&, const double*, Index, Index, double*);        \
     template void row_values(const FeatureRows<T>&, const double*, Index, Index, double*, int);    \
+    template void add_outer(const FeatureRows<T>&, const Index*, const double*, Index, double*, int); \
     template class LinearCoordinate<T>;
 ADATRON_LINEAR(float)
 ADATRON_LINEAR(double)

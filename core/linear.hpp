@@ -37,6 +37,11 @@ void add_weights(const FeatureRows<T>& rows, const double* coef, Index first, In
 template <class T>
 void row_values(const FeatureRows<T>& rows, const double* w, Index first, Index last, double* out, int threads);
 
+// out += Σ weight_k x xᵀ over the rows x = x_index[k], its upper triangle only, on all threads
+template <class T>
+void add_outer(const FeatureRows<T>& rows, const Index* index, const double* weight, Index count, double* out,
+               int threads);
+
 struct LinearKernel {
     double scale, constant;
 };

@@ -33,3 +33,23 @@ void add_row(double factor, const T* x, double* w, Index count) {
     for (; k + lanes <= count; k += lanes) store(w + k, load(w + k) + factor * widened(x + k));
     for (; k < count; ++k) w[k] += factor * double(x[k]);
 }
+
+// out_jk += Σ_r panel_rj panel_rk for j in [first, last) and k ≥ j, d of each; a row of the panel has `stride` values,
+// of which those from d on are zero up to a whole number of tiles
+inline void add_outer(const double* panel, Index rows, Index stride, Index d, Index first, Index last, double* out) {
+    constexpr int lanes = Traits<double>::lanes, high = 4, wide = 2 * lanes;
+    for (Index j = first; j < last; j += high)
+        for (Index k = j / wide * wide; k < d; k += wide) {
+            Vector<double> sum[high][2] = {};
+            for (Index r = 0; r < rows; ++r) {
+                const double* row = panel + r * stride;
+                const Vector<double> a = load(row + k), b = load(row + k + lanes);
+                for (int t = 0; t < high; ++t) {
+                    sum[t][0] += row[j + t] * a;
+                    sum[t][1] += row[j + t] * b;
+                }
+            }
+            for (int t = 0; t < high && j + t < last; ++t)
+                for (Index c = 0; c < wide && k + c < d; ++c) out[(j + t) * d + k + c] += sum[t][c / lanes][c % lanes];
+        }
+}

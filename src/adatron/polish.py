@@ -73,7 +73,7 @@ def _solved(problem: Problem, gram: Gram, beta: Array, free: Mask, g: Array) -> 
         return beta
     rows = index % problem.rows
     distinct, place = np.unique(rows, return_inverse=True)
-    K = np.asarray(gram.rows(distinct), dtype=np.float64)[:, distinct][np.ix_(place, place)]
+    K = gram.block(distinct)[np.ix_(place, place)]
     K[np.diag_indices_from(K)] += problem.ridge[index]
     A = np.array([problem.group[index] == k for k in range(len(lacks))], dtype=np.float64).reshape(-1, len(index))
     present = A.any(axis=1)  # a sum without a free coefficient cannot be mended here

@@ -186,7 +186,7 @@ class Run(ABC):
         if not watch.listens:
             return
         at = self.n_iter if epoch is None else epoch
-        evaluations = self.evaluations + self.gram.core.rows_computed * self.gram.size
+        evaluations = self.evaluations + self.gram.evaluations
         if (before := self.before) is not None:
             if updates == 0:
                 return  # said already

@@ -176,7 +176,7 @@ class _Run(Run):
         solution = self.inner.solve(part, gram, start=start, stop=Stop(tol=tol), watch=self.watch.inner())
         self.beta[inside] = solution.beta
         self.updates += solution.n_iter
-        self.evaluations += gram.core.rows_computed * gram.size
+        self.evaluations += gram.evaluations
         if solution.status in OWN_ENDS:
             raise End(solution.status)
 
