@@ -41,9 +41,17 @@ class Capabilities:
     ridge: bool = True
     doubled: bool = True
     warm_start: bool = True
+    hard_margin: bool = True
+    linear_kernel: bool = False  # whether it needs one
 
-    def refusal(self, problem: Problem) -> str | None:
-        """Why the problem is not for this solver, or None."""
+    def refusal(self, problem: Problem, gram: Gram | None = None) -> str | None:
+        """Why the problem, over this Gram matrix if one is given, is not for this solver; or None."""
+        if self.linear_kernel and gram is not None and gram.linear is None:
+            return f"kernel={gram.kernel!r}, only linear ones"
+        if not self.hard_margin:
+            open_end = np.isinf(problem.lower) | np.isinf(problem.upper)
+            if (open_end & (problem.ridge == 0)).any():
+                return "a box without end and without ridge (C=inf)"
         if len(problem.totals) not in self.sums:
             return _SUMS[len(problem.totals)]
         if not self.infinite_box and not np.isfinite([problem.lower, problem.upper]).all():
@@ -57,7 +65,9 @@ class Capabilities:
     def __str__(self) -> str:
         sums = " or ".join(("no sum", "one sum", "two sums")[count] for count in self.sums)
         lacks = {"boxes without end": self.infinite_box, "ridge": self.ridge, "regression": self.doubled}
+        lacks["hard margins"] = self.hard_margin
         without = [name for name, able in lacks.items() if not able]
+        without += ["kernels that are not linear"] if self.linear_kernel else []
         warm = "warm starts" if self.warm_start else "no warm starts"
         return f"{sums}; {warm}" + (f"; not {', '.join(without)}" if without else "")
 

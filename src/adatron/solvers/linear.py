@@ -1,0 +1,276 @@
+"""Linear kernels: the weight vector w = Σ β_i x_i is kept, and no kernel value is computed.
+
+Problem   no sum or one, any ridge, finite boxes unless there is a ridge, each row once or twice; kernels that are
+          scale · x·y + constant, X dense or sparse. A pass over the rows costs the non-zeros of X.
+Update    "coordinate": one coefficient after the other in random order, β_i ← clip(β_i − (g_i + λ) / K_ii) with
+          g_i = x_i·w + r_i β_i + p_i, then w ← w + δ x_i; rows whose coefficients stay at a bound are left out until
+          the others have settled (core/linear.cpp). This is SOR with ω = 1 and an explicit w.
+          "newton": Newton steps in w, for many rows of few features (_weight_newton.py).
+Bias      with a sum, by the method of multipliers: λ + ρ (Σβ − total) is the bias on trial. When the coefficients have
+          settled λ moves by ρ (Σβ − total), or further as secants tell.
+After     Hsieh, Chang, Lin, Keerthi & Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM (2008);
+          Mangasarian & Musicant (1999); Mangasarian, A Finite Newton Method for Classification (2002); Yan & Li, An
+          Efficient Augmented Lagrangian Method for Support Vector Machine (2020).
+Stop      when the certificate, computed afresh from the coefficients, shows a KKT violation of at most ``tol``. Where
+          passes run out before that, the working-set decomposition goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from adatron import _core
+from adatron._check import Array, choice, flag, integer
+from adatron.certificates import bias, gradient
+from adatron.gram import SLICE_SECONDS, Gram
+from adatron.problems import Problem
+from adatron.solution import Certificate, Solution, Status
+from adatron.solvers._run import End, Run, account_of, meet_sums, spans
+from adatron.solvers._weight_newton import WeightNewton
+from adatron.solvers.protocol import About, Capabilities, Stop
+from adatron.trace import Watch
+from adatron.weight_space import WeightSpace
+
+METHODS = ("auto", "coordinate", "newton")
+NEWTON_FEATURES = 1000  # up to which the Hessian is cheap
+NEWTON_STEPS = 300  # before they are given up
+EPOCHS = 1000  # whole passes' worth of visits before coordinate descent is given up
+ROUGH = 0.1  # violation to which coefficients settle before λ moves for the first time
+PENALTY = 1.0  # ρ, relative to the mean of K_ii
+FARTHEST = 30.0  # times ρ (Σβ − total), that λ moves at most
+ACCOUNT_WORK = 4.0  # passes between two rows of the trace, each of which costs one
+ACCOUNT_VALUES = 1e5  # of X, up to which every epoch has its row
+GENERAL_ROWS = 1000  # rows from which on the general engine works in float32 where tol allows
+GENERAL_TOL = 1e-5
+
+
+@dataclass
+class LinearSolver:
+    """Coordinate descent or Newton steps with an explicit weight vector, for linear kernels.
+
+    Parameters
+    ----------
+    method : {"auto", "coordinate", "newton"}, default="auto"
+        "auto" takes Newton steps where rows outnumber features, and those are at most 1,000.
+    shrinking : bool, default=True
+        Whether coordinate descent leaves out rows whose coefficients stay at a bound.
+    seed : int, default=0
+        Of the order in which coefficients are visited.
+    """
+
+    method: str = "auto"
+    shrinking: bool = True
+    seed: int = 0
+
+    name = "linear"
+    accepts = Capabilities(sums=(0, 1), hard_margin=False, linear_kernel=True)
+    about = About(
+        update="β_i ← clip(β_i − (x_i·w + r_i β_i + p_i + λ) / K_ii), w ← w + δ x_i;  or Newton steps in w",
+        source="Hsieh et al. (2008); Mangasarian & Musicant (1999); Mangasarian (2002); Yan & Li (2020)",
+        iteration="epoch",
+        good_for="linear kernels with many rows, sparse or dense",
+    )
+
+    def solve(
+        self,
+        problem: Problem,
+        gram: Gram,
+        *,
+        start: Array | None = None,
+        stop: Stop | None = None,
+        watch: Watch | None = None,
+    ) -> Solution:
+        """Iterate until the certificate is within the tolerance."""
+        choice("method", self.method, METHODS)
+        flag("shrinking", self.shrinking)
+        integer("seed", self.seed)
+        if refusal := self.accepts.refusal(problem, gram):
+            raise ValueError(f"solver='linear' does not take {refusal}.")
+        run = _Run(self, problem, gram, start, stop, watch)
+        solution = run.solve()
+        if solution.status is Status.STALLED and run.hands_over:
+            return _handed_over(problem, gram, solution, run.stop, run.watch)
+        return solution
+
+
+def takes_newton(space: WeightSpace) -> bool:
+    """Whether Newton steps in w cost less than what they save."""
+    return space.features <= NEWTON_FEATURES and space.count >= space.features
+
+
+def _handed_over(problem: Problem, gram: Gram, solution: Solution, stop: Stop, watch: Watch) -> Solution:
+    """The general engine's solution, started from this one."""
+    from adatron.solvers import solve
+
+    if gram.dtype == np.float64 and gram.size > GENERAL_ROWS and stop.tol >= GENERAL_TOL:
+        gram = Gram(gram.kernel, gram.X, dtype=np.float32, cache_bytes=gram.cache_bytes, threads=gram.threads)
+    start = meet_sums(problem, solution.beta)
+    found = solve(problem, gram, "decomposition", start=start, tol=stop.tol, watch=watch)
+    return replace(found, n_iter=solution.n_iter + found.n_iter)
+
+
+class _Run(Run):
+    """One solve by either method."""
+
+    def __init__(
+        self,
+        solver: LinearSolver,
+        problem: Problem,
+        gram: Gram,
+        start: Array | None,
+        stop: Stop | None,
+        watch: Watch | None,
+    ) -> None:
+        super().__init__(problem, gram, start, stop, watch)
+        assert gram.linear is not None
+        self.solver, self.space = solver, gram.linear
+        self.hands_over = self.stop.max_iter < 0 and not self.small
+        self.core: Any = None  # coordinate descent, while it runs
+        self.newton: WeightNewton | None = None
+        self.updates = 0
+        self.accounted = 0.0  # values of X visited when the last row of the trace was made
+
+    def climb(self) -> Status:
+        """The method asked for; coordinate descent that gets nowhere gives way to Newton steps."""
+        verdict = self.judge()
+        self.tell_of(self.beta, self.product(), verdict.bias)
+        if not self.fresh and self.content(verdict):
+            return Status.CONVERGED
+        method = self.solver.method
+        if method == "newton" or (method == "auto" and takes_newton(self.space)):
+            return self.newton_steps(verdict)
+        return self.coordinates(verdict)
+
+    # ------------------------------------------------------------ coordinate descent
+
+    def coordinates(self, verdict: Certificate) -> Status:
+        """Epochs until coefficients have settled, λ, and again."""
+        problem, space = self.problem, self.space
+        make: Any = _core.LinearCoordinate32 if space.X.dtype == np.float32 else _core.LinearCoordinate64
+        self.core = make(
+            space.rows,
+            scale=space.scale,
+            constant=space.constant,
+            **spans(problem),
+            beta=self.beta,
+            seed=integer("seed", self.solver.seed) & (2**64 - 1),
+            shrinking=self.solver.shrinking,
+        )
+        tol = goal = self.stop.tol
+        multiplier = penalty = 0.0
+        tried: list[tuple[float, float]] = []  # λ and Σβ − total of the last settlements
+        if problem.sums:
+            multiplier = verdict.bias
+            penalty = PENALTY * float(self.gram.diagonal.mean()) or 1.0
+            goal = max(tol, ROUGH)
+        while True:
+            self.core.set_bias(multiplier=multiplier, penalty=penalty)
+            self.settle_down(goal)
+            if goal <= tol:
+                self.settle()
+                verdict = self.judge()
+                if self.content(verdict):
+                    self.tell_of(self.beta, self.product(), verdict.bias)
+                    return Status.CONVERGED
+            if problem.sums:
+                tried = [*tried[-1:], (multiplier, float(self.core.sum - problem.totals[0]))]
+                multiplier += _step_of_multiplier(tried, penalty)
+                goal = 0.1 * goal if goal > tol else 0.7 * goal
+                goal = max(goal, tol) if goal > 0.5 * tol else goal
+            else:
+                goal *= 0.5
+            self.core.load(self.core.beta)  # with w and Σβ free of what rounding has added up
+
+    def settle_down(self, goal: float) -> None:
+        """Epochs over the active rows until the violation seen in one is at most ``goal``."""
+        core, stop = self.core, self.stop
+        values = self.space.values_of_a_row * self.space.count
+        small = values <= ACCOUNT_VALUES
+        while True:
+            most = 1 if small and self.watch.listens else 64
+            if stop.max_iter >= 0:
+                most = min(most, stop.max_iter - self.n_iter)
+                if most <= 0:
+                    raise End(Status.MAX_ITER)
+            before = core.epochs
+            end = core.run(goal=goal, most=most, seconds=SLICE_SECONDS)
+            self.n_iter += core.epochs - before
+            self.watch.check()
+            if end != _core.EpochEnd.paused and self.watch.listens:
+                if small or core.visited - self.accounted >= ACCOUNT_WORK * values:
+                    self.accounted = core.visited
+                    self.tell_of(core.beta, self.core_product(), core.bias)
+            if end == _core.EpochEnd.settled:
+                return
+            if core.visited > EPOCHS * values and stop.max_iter < 0:
+                raise End(Status.STALLED)
+
+    def core_product(self) -> Array:
+        """K·fold(β) by the w that coordinate descent keeps."""
+        space = self.space
+        return space.scale * space.values(self.core.weights, self.watch.check) + space.constant * self.core.sum
+
+    # ------------------------------------------------------------ Newton steps
+
+    def newton_steps(self, verdict: Certificate) -> Status:
+        """Newton steps, until where they end the certificate is within the tolerance."""
+        problem = self.problem
+        self.newton = newton = WeightNewton(problem, self.space, self.beta, verdict.bias, self.watch.check)
+        best, idle = inf, 0
+        while True:
+            self.watch.check()
+            if 0 <= self.stop.max_iter <= self.n_iter:
+                return Status.MAX_ITER
+            least = newton.advance()
+            self.n_iter += 1
+            if not (least or newton.tired):
+                continue
+            self.settle()
+            verdict = self.judge()
+            self.tell_of(self.beta, self.product(), verdict.bias)
+            if self.content(verdict):
+                return Status.CONVERGED
+            idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
+            best = min(best, verdict.kkt_violation)
+            if newton.total_steps > NEWTON_STEPS or idle > 8:
+                return Status.STALLED
+            newton.recenter()
+
+    # ------------------------------------------------------------ what a run reports
+
+    def tell_of(self, beta: Array, product: Array, value: float) -> None:
+        """A row of the trace."""
+        if self.watch.listens:
+            self.updates = self.core.updates if self.core is not None else self.n_iter * len(self.problem)
+            self.tell(account_of(self.problem, beta, product, value, 0.0), bias=value, updates=self.updates)
+
+    def settle(self) -> None:
+        """Coefficients from where they are; the sum, which is met in the end only, put right."""
+        if self.core is not None:
+            self.beta = np.asarray(self.core.beta)
+        elif self.newton is not None:
+            self.beta = self.newton.beta
+        else:
+            return
+        if self.problem.sums:
+            self.beta = meet_sums(self.problem, self.beta)
+
+    def last_row(self) -> None:
+        """An epoch that was cut short."""
+        if self.core is not None and self.core.updates != self.told:
+            self.tell_of(self.core.beta, self.core_product(), self.core.bias)
+
+
+def _step_of_multiplier(tried: list[tuple[float, float]], penalty: float) -> float:
+    """How far λ moves: at least by ρ (Σβ − total), and where two settlements tell of the way beyond, further."""
+    new, omega = tried[-1]
+    step = penalty * omega
+    if len(tried) == 2 and omega != 0:
+        old, before = tried[0]
+        if before != omega and (secant := -omega * (new - old) / (omega - before)) * omega > 0:
+            step = float(np.copysign(min(max(abs(secant), abs(step)), FARTHEST * abs(step)), omega))
+    return step
