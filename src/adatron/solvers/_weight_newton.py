@@ -29,6 +29,7 @@ OUTER_WORK = 3e8  # multiplications for the Hessian in one call of the core: som
 FALL = 4.0  # of h from one solution to the next
 QUICK = 5  # Newton steps up to which h falls further
 MOST = 12  # Newton steps until the centre is moved in any case
+MOST_WITHOUT = 30  # Newton steps where there is no centre: five are usual
 EXACT = 0.05  # part of its slope at the start of a line search that is left at its end
 TRIALS = 20  # points of a line search
 JITTER = 1e-14  # of the diagonal, which is scaled to one
@@ -118,14 +119,16 @@ class WeightNewton:
 
     def recenter(self) -> None:
         """Make β the centre, with a smaller h if the last one took few steps."""
+        if self.tired:  # perhaps because of rounding
+            self.f = self.space.scale * self.space.values(self.w, self.pulse) + self.b
         if self.proximal and self.steps <= QUICK:
             self.h /= FALL
         self._center(self.beta)
 
     @property
     def tired(self) -> bool:
-        """Whether the centre should be moved though Φ is not minimised."""
-        return self.proximal and self.steps >= MOST
+        """Whether so many steps have not minimised Φ that it is time to see where they have led."""
+        return self.steps >= (MOST if self.proximal else MOST_WITHOUT)
 
     def _direction(self, free: Any, slope_w: Array, slope_b: float) -> tuple[Array, float]:
         """Newton's: the Hessian's equations solved with the diagonal scaled to one."""
