@@ -511,8 +511,7 @@ void bind_linear(nb::module_& m, const char* rows_name, const char* name) {
         "sparse",
         [](const Vector<Index>& start, const Vector<std::int32_t>& feature, const Vector<T>& value, int features) {
             check_csr(start, feature, value, features);
-            return R{value.data(), start.data(),        feature.data(), Index(start.shape(0)) - 1,
-                     features,     &loops<T>()};
+            return R{value.data(), start.data(), feature.data(), Index(start.shape(0)) - 1, features, &loops<T>()};
         },
         nb::kw_only(), nb::arg("start").noconvert(), nb::arg("feature").noconvert(), nb::arg("value").noconvert(),
         "features"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(), nb::keep_alive<0, 3>());
@@ -544,7 +543,8 @@ void bind_linear(nb::module_& m, const char* rows_name, const char* name) {
             check_length("weight", weight, Index(index.shape(0)));
             check_shape("out", out, r.features, r.features);
             for (std::size_t k = 0; k < weight.shape(0); ++k)
-                if (!(weight.data()[k] >= 0)) refuse("weight holds negative numbers or NaN: pass values of at least 0.");
+                if (!(weight.data()[k] >= 0))
+                    refuse("weight holds negative numbers or NaN: pass values of at least 0.");
             add_outer(r, index.data(), weight.data(), Index(index.shape(0)), out.data(), threads);
         },
         nb::kw_only(), "index"_a, "weight"_a, "out"_a, "threads"_a, Released(),

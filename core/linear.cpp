@@ -233,10 +233,10 @@ EpochEnd LinearCoordinate<T>::run(double goal, Index most, double seconds) {
     return EpochEnd::finished;
 }
 
-#define ADATRON_LINEAR(T)                                                                          \
-    template struct FeatureRows<T>;                                                                \
-    template void add_weights(const FeatureRows<T>&, const double*, Index, Index, double*);        \
-    template void row_values(const FeatureRows<T>&, const double*, Index, Index, double*, int);    \
+#define ADATRON_LINEAR(T)                                                                             \
+    template struct FeatureRows<T>;                                                                   \
+    template void add_weights(const FeatureRows<T>&, const double*, Index, Index, double*);           \
+    template void row_values(const FeatureRows<T>&, const double*, Index, Index, double*, int);       \
     template void add_outer(const FeatureRows<T>&, const Index*, const double*, Index, double*, int); \
     template class LinearCoordinate<T>;
 ADATRON_LINEAR(float)

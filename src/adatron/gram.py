@@ -256,7 +256,7 @@ class Gram:
 
     def block(self, index: Index) -> Array:
         """K[index][:, index] in float64."""
-        if self.linear is not None:
+        if self.linear is not None and self._core is None:  # no row is cached
             return self.linear.block(index)
         return np.asarray(self.rows(index)[:, index], dtype=np.float64)
 

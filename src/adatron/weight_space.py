@@ -1,10 +1,10 @@
 """Linear kernels, scale · x·y + constant, by way of the weight vector w = Σ coef_i x_i.
 
 A product with the Gram matrix is scale · X (Xᵀ coef) + constant · Σ coef: two passes over the non-zeros of X, in
-float64, and no kernel value. With unit roundoff u, s support rows and at most n non-zeros per row, w and then x·w are
-sums of s and n products, so that for every row
+float64, and no kernel value. With unit roundoff u, m rows and at most n non-zeros in each, x·w is a sum of n products,
+and w is summed in blocks of k rows, so that for every row
 
-    |error| ≤ (s + n + 4) u · scale · ‖x‖ Σ |coef_i| ‖x_i‖ + (s + 4) u · constant · Σ |coef_i|.
+    |error| ≤ (k + m/k + n + 4) u · scale · ‖x‖ Σ |coef_i| ‖x_i‖ + (log₂ m + 16) u · constant · Σ |coef_i|.
 
 Where that is more than may be, the error is measured on a sample of rows in extended precision (see precision.py).
 """
@@ -25,6 +25,7 @@ from adatron.kernels import Kernel, Linear
 from adatron.packing import Index, Pulse, nothing
 from adatron.precision import measured_share, sample_rows
 
+BLOCK = 1024  # rows of a block, or as many as have four times as many values as w
 SLICE_VALUES = 1e7  # of X that a pass reads in one call of the core: about ten milliseconds
 EXTENDED_VALUES = 1e6  # of X that are converted to extended precision at a time
 U = float(np.finfo(np.float64).eps) / 2
@@ -73,13 +74,16 @@ class WeightSpace:
             self.values_of_a_row = float(max(1, X.shape[1]))
         self.X = X
         self.count, self.features = X.shape
+        self.block_rows = max(BLOCK, int(4 * self.features / self.values_of_a_row))
 
     def weights(self, coef: Array, pulse: Pulse = nothing) -> Array:
         """Xᵀ coef."""
         w = np.zeros(self.features)
         coef = np.ascontiguousarray(coef, dtype=np.float64)
-        for first, last in self._slices():
-            self.rows.add_weights(coef=coef, first=first, last=last, out=w)
+        for first in range(0, self.count, self.block_rows):
+            block = np.zeros(self.features)
+            self.rows.add_weights(coef=coef, first=first, last=min(self.count, first + self.block_rows), out=block)
+            w += block
             pulse()
         return w
 
@@ -112,15 +116,16 @@ class WeightSpace:
         if is_sparse(X):
             squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), X.indptr[:-1])
             return np.sqrt(np.where(np.diff(X.indptr) > 0, squares, 0.0))
-        return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
 
     def rounding(self, coef: Array, goal: float = 0.0) -> float:
         """How far ``product(coef)`` may be off, over all rows; measured where the bound exceeds ``goal``."""
         support = np.flatnonzero(coef)
-        size, count = np.abs(coef[support]), len(support)
+        size = np.abs(coef[support])
         reach = self.scale * float(size @ self.norms[support])
-        given = (count + 4) * U * self.constant * float(size.sum())
-        errors = (count + self.longest + 4) * U * reach * self.norms + given
+        terms = min(len(support), self.block_rows) + self.count / self.block_rows + self.longest + 4
+        given = (np.log2(self.count) + 16) * U * self.constant * float(size.sum())
+        errors = terms * U * reach * self.norms + given
         largest = float(errors.max())
         if largest <= goal or not np.isfinite(largest):
             return largest

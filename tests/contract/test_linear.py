@@ -10,10 +10,10 @@ import oracle
 import pytest
 import test_endings as endings
 import test_solvers as contract
-from cases import FEW, GUARD, PROBLEMS, ROWS, K, T, Y, check_feasible, check_optimal, data
+from cases import FEW, GUARD, PROBLEMS, ROWS, K, check_feasible, check_optimal, data
 from scipy import sparse
 
-from adatron import SVC, SVR, Gram, certificate, problems, solve
+from adatron import Gram, certificate, problems, solve
 from adatron.kernels import Constant, Gaussian, Linear, Precomputed
 from adatron.solution import Status
 from adatron.solvers import LinearSolver

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron._check import Array, choice, cost, flag, integer, real
-from adatron._rows import is_sparse
 from adatron.estimators._margin import Margin
 from adatron.gram import Gram
 from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Linear, Precomputed, resolve_kernel
@@ -25,7 +24,7 @@ from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, LinearSolver, Solver, make_solver, solve
 from adatron.solvers._run import meet_sums, unsolved
-from adatron.solvers.linear import keeps_weights
+from adatron.solvers.linear import FEWEST_ROWS
 from adatron.threads import effective_threads
 from adatron.trace import Trace, Watch
 
@@ -203,13 +202,10 @@ class Training:
 
     def by_weights(self, job: Job) -> bool:
         """Whether the solver for linear kernels takes this problem."""
-        solver, X = self.settings.linear, self.X
+        solver = self.settings.linear
         if solver is None or job.margin is not None or not isinstance(self.kernel, Linear):
             return False
-        if solver.accepts.refusal(job.problem) is not None:
-            return False
-        stored = X.nnz if is_sparse(X) else X.shape[0] * X.shape[1]
-        return keeps_weights(job.problem.rows, X.shape[1], stored / X.shape[0])
+        return job.problem.rows > FEWEST_ROWS and solver.accepts.refusal(job.problem) is None
 
     def _gram_of(self, job: Job, threads: int, cache_bytes: float | None = None) -> Gram:
         return self.gram(job.rows, threads, np.float64 if self.by_weights(job) else None, cache_bytes)

@@ -189,8 +189,8 @@ def _card(solver: Solver) -> str:
 def _check(problem: Problem, gram: Gram, solver: Solver, start: Array | None) -> None:
     if gram.size != problem.rows:
         raise ValueError(f"gram has {gram.size} rows: pass one with {problem.rows}, as the problem has.")
-    if refusal := solver.accepts.refusal(problem, gram):
-        fit = next(name for name, make in SOLVERS.items() if not make().accepts.refusal(problem, gram))
+    if refusal := solver.accepts.refusal(problem) or solver.accepts.kernel_refusal(gram):
+        fit = next(name for name, make in SOLVERS.items() if not make().accepts.refusal(problem))
         raise ValueError(f"solver={solver.name!r} does not take {refusal}: pass solver={fit!r}.")
     if start is not None:
         beta = finite_vector("start", start, length=len(problem))

@@ -68,7 +68,7 @@ class WeightNewton:
             self.h = 2.0 * float(np.abs(g[wrong]).mean()) if wrong.any() else 0.0
             self.h = self.h or float(np.abs(problem.linear).mean()) or 1.0
         self.steps = 0  # since the centre was moved
-        self.total_steps = 0
+        self.total_steps, self.work = 0, 0.0  # the latter in multiplications
         self._center(beta)
 
     def spread(self, values: Array) -> Array:
@@ -142,6 +142,7 @@ class WeightNewton:
             part = slice(k, k + step)
             space.rows.add_outer(index=index[part], weight=weight[part], out=upper, threads=space.threads)
             self.pulse()
+        self.work += (len(index) / 2 + d / 6) * d * d + 4.0 * space.count * space.values_of_a_row
         size = d + self.has_bias
         H = np.zeros((size, size))
         H[:d, :d] = space.scale**2 * (np.triu(upper) + np.triu(upper, 1).T)

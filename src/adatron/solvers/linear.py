@@ -36,10 +36,15 @@ from adatron.trace import Watch
 from adatron.weight_space import WeightSpace
 
 METHODS = ("auto", "coordinate", "newton")
-NEWTON_FEATURES = 1000  # up to which the Hessian is cheap
 FEWEST_ROWS = 1000  # up to which the general engine has its matrix in no time, and polishes
-NEWTON_STEPS = 300  # before they are given up
-EPOCHS = 1000  # whole passes' worth of visits before coordinate descent is given up
+NEWTON_FEATURES = 1000  # up to which the Hessian is cheap
+NEWTON_RATIO = 3.0  # rows per feature: 2,000 × 1,000 takes coordinate descent 0.3 s, Newton steps 2 s or for ever
+IDLE = 8  # minima of Newton steps without a smaller violation
+# What is spent before the general engine goes on, in terms of what it takes for all kernel values of the problem
+# (m² times the values of a row): it needs several times that, where coordinate descent is slow.
+VISITS = 0.15  # values of X that coordinate descent visits; these take about as long
+NEWTON_WORK = 10.0  # multiplications in Newton steps
+FEWEST_PASSES = 50  # of either, in any case
 ROUGH = 0.1  # violation to which coefficients settle before λ moves for the first time
 PENALTY = 0.1  # ρ, relative to the mean of K_ii: text takes 26 epochs with 0.1, 31 with 0.3, 52 with 1
 FARTHEST = 30.0  # times ρ (Σβ − total), that λ moves at most
@@ -56,7 +61,7 @@ class LinearSolver:
     Parameters
     ----------
     method : {"auto", "coordinate", "newton"}, default="auto"
-        "auto" takes Newton steps where rows outnumber features, and those are at most 1,000.
+        "auto" takes Newton steps where there are at most 1,000 features, and three times as many rows.
     shrinking : bool, default=True
         Whether coordinate descent leaves out rows whose coefficients stay at a bound.
     seed : int, default=0
@@ -89,7 +94,7 @@ class LinearSolver:
         choice("method", self.method, METHODS)
         flag("shrinking", self.shrinking)
         integer("seed", self.seed, at_least=0)
-        if refusal := self.accepts.refusal(problem, gram):
+        if refusal := self.accepts.refusal(problem) or self.accepts.kernel_refusal(gram):
             raise ValueError(f"solver='linear' does not take {refusal}.")
         run = _Run(self, problem, gram, start, stop, watch)
         solution = run.solve()
@@ -98,14 +103,9 @@ class LinearSolver:
         return solution
 
 
-def keeps_weights(rows: int, features: int, values: float) -> bool:
-    """Whether keeping w pays, for so many rows and features and stored values per row."""
-    return rows > FEWEST_ROWS
-
-
 def takes_newton(space: WeightSpace) -> bool:
-    """Whether Newton steps in w cost less than what they save."""
-    return space.features <= NEWTON_FEATURES and space.count >= space.features
+    """Whether Newton steps in w cost less than coordinate descent."""
+    return bool(space.features <= NEWTON_FEATURES and space.count >= NEWTON_RATIO * space.features)
 
 
 def _handed_over(problem: Problem, gram: Gram, solution: Solution, stop: Stop, watch: Watch) -> Solution:
@@ -138,10 +138,13 @@ class _Run(Run):
         self.core: Any = None  # coordinate descent, while it runs
         self.newton: WeightNewton | None = None
         self.updates = 0
+        whole = self.space.count**2 * (self.space.values_of_a_row + 16)  # multiplications for all kernel values
+        self.most_visits = max(VISITS * whole, FEWEST_PASSES * self.space.count * self.space.values_of_a_row)
+        self.most_work = NEWTON_WORK * whole
         self.accounted = 0.0  # values of X visited when the last row of the trace was made
 
     def climb(self) -> Status:
-        """The method asked for; coordinate descent that gets nowhere gives way to Newton steps."""
+        """The method asked for, or the one that suits rows and features."""
         verdict = self.judge()
         self.tell_of(self.beta, self.product(), verdict.bias)
         if not self.fresh and self.content(verdict):
@@ -216,13 +219,14 @@ class _Run(Run):
                     self.tell_of(core.beta, self.core_product(), core.bias)
             if end == _core.EpochEnd.settled:
                 return
-            if core.visited > EPOCHS * values and stop.max_iter < 0:
+            if core.visited > self.most_visits and stop.max_iter < 0:
                 raise End(Status.STALLED)
 
     def core_product(self) -> Array:
         """K·fold(β) by the w that coordinate descent keeps."""
         space = self.space
-        return space.scale * space.values(self.core.weights, self.watch.check) + space.constant * self.core.sum
+        values = space.values(self.core.weights, self.watch.check)
+        return np.asarray(space.scale * values + space.constant * self.core.sum)
 
     # ------------------------------------------------------------ Newton steps
 
@@ -246,7 +250,7 @@ class _Run(Run):
                 return Status.CONVERGED
             idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
             best = min(best, verdict.kkt_violation)
-            if newton.total_steps > NEWTON_STEPS or idle > 8:
+            if idle > IDLE or (newton.work > self.most_work and newton.total_steps > FEWEST_PASSES):
                 return Status.STALLED
             newton.recenter()
 

@@ -44,10 +44,14 @@ class Capabilities:
     hard_margin: bool = True
     linear_kernel: bool = False  # whether it needs one
 
-    def refusal(self, problem: Problem, gram: Gram | None = None) -> str | None:
-        """Why the problem, over this Gram matrix if one is given, is not for this solver; or None."""
-        if self.linear_kernel and gram is not None and gram.linear is None:
+    def kernel_refusal(self, gram: Gram) -> str | None:
+        """Why the kernel is not for this solver, or None."""
+        if self.linear_kernel and gram.linear is None:
             return f"kernel={gram.kernel!r}, only linear ones"
+        return None
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Why the problem is not for this solver, or None."""
         if not self.hard_margin:
             open_end = np.isinf(problem.lower) | np.isinf(problem.upper)
             if (open_end & (problem.ridge == 0)).any():
