@@ -6,8 +6,8 @@ Update    "coordinate": one coefficient after the other in random order, β_i �
           g_i = x_i·w + r_i β_i + p_i, then w ← w + δ x_i; rows whose coefficients stay at a bound are left out until
           the others have settled (core/linear.cpp). This is SOR with ω = 1 and an explicit w.
           "newton": Newton steps in w, for many rows of few features (_weight_newton.py).
-Bias      with a sum, by the method of multipliers: λ + ρ (Σβ − total) is the bias on trial. When the coefficients have
-          settled λ moves by ρ (Σβ − total), or further as secants tell.
+Bias      of coordinate descent, by the method of multipliers: λ + ρ (Σβ − total) is the bias on trial. When the
+          coefficients have settled λ moves by ρ (Σβ − total), or further as secants tell.
 After     Hsieh, Chang, Lin, Keerthi & Sundararajan, A Dual Coordinate Descent Method for Large-scale Linear SVM (2008);
           Mangasarian & Musicant (1999); Mangasarian, A Finite Newton Method for Classification (2002); Yan & Li, An
           Efficient Augmented Lagrangian Method for Support Vector Machine (2020).
@@ -25,7 +25,6 @@ import numpy as np
 
 from adatron import _core
 from adatron._check import Array, choice, flag, integer
-from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
@@ -45,6 +44,7 @@ IDLE = 8  # minima of Newton steps without a smaller violation
 VISITS = 0.15  # values of X that coordinate descent visits; these take about as long
 NEWTON_WORK = 10.0  # multiplications in Newton steps
 FEWEST_PASSES = 50  # of either, in any case
+SMALL_PASSES = 1000  # where an active-set method goes on instead
 ROUGH = 0.1  # violation to which coefficients settle before λ moves for the first time
 PENALTY = 0.1  # ρ, relative to the mean of K_ii: text takes 26 epochs with 0.1, 31 with 0.3, 52 with 1
 FARTHEST = 30.0  # times ρ (Σβ − total), that λ moves at most
@@ -136,10 +136,12 @@ class _Run(Run):
         self.solver, self.space = solver, gram.linear
         self.hands_over = self.stop.max_iter < 0 and not self.small
         self.core: Any = None  # coordinate descent, while it runs
+        self.bias: _Bias
         self.newton: WeightNewton | None = None
         self.updates = 0
         whole = self.space.count**2 * (self.space.values_of_a_row + 16)  # multiplications for all kernel values
-        self.most_visits = max(VISITS * whole, FEWEST_PASSES * self.space.count * self.space.values_of_a_row)
+        self.passes = SMALL_PASSES if self.small else FEWEST_PASSES
+        self.most_visits = max(VISITS * whole, self.passes * self.space.count * self.space.values_of_a_row)
         self.most_work = NEWTON_WORK * whole
         self.accounted = 0.0  # values of X visited when the last row of the trace was made
 
@@ -157,27 +159,24 @@ class _Run(Run):
     # ------------------------------------------------------------ coordinate descent
 
     def coordinates(self, verdict: Certificate) -> Status:
-        """Epochs until coefficients have settled, λ, and again."""
+        """Epochs until coefficients have settled, then the multiplier, and again."""
         problem, space = self.problem, self.space
+        own = float(self.gram.diagonal.mean()) - space.constant
+        self.bias = _Bias(problem, space.constant, max(PENALTY * own, self.least_penalty()), verdict.bias)
         make: Any = _core.LinearCoordinate32 if space.X.dtype == np.float32 else _core.LinearCoordinate64
         self.core = make(
             space.rows,
             scale=space.scale,
-            constant=space.constant,
+            constant=0.0 if self.bias.on_trial else space.constant,
             **spans(problem),
             beta=self.beta,
             seed=self.solver.seed,
             shrinking=self.solver.shrinking,
         )
-        tol = goal = self.stop.tol
-        multiplier = penalty = 0.0
-        tried: list[tuple[float, float]] = []  # λ and Σβ − total of the last settlements
-        if problem.sums:
-            multiplier = verdict.bias
-            penalty = max(PENALTY * float(self.gram.diagonal.mean()), self.least_penalty())
-            goal = max(tol, ROUGH)
+        tol = self.stop.tol
+        goal = max(tol, ROUGH) if self.bias.on_trial else tol
         while True:
-            self.core.set_bias(multiplier=multiplier, penalty=penalty)
+            self.core.set_bias(**self.bias.as_penalty())
             self.settle_down(goal)
             if goal <= tol:
                 self.settle()
@@ -185,9 +184,7 @@ class _Run(Run):
                 if self.content(verdict):
                     self.tell_of(self.beta, self.product(), verdict.bias)
                     return Status.CONVERGED
-            if problem.sums:
-                tried = [*tried[-1:], (multiplier, float(self.core.sum - problem.totals[0]))]
-                multiplier += _step_of_multiplier(tried, penalty)
+            self.bias.move(self.core.sum)
             goal = max(0.1 * goal, tol) if goal > tol else 0.5 * goal
             self.core.load(self.core.beta)  # with w and Σβ free of what rounding has added up
 
@@ -213,20 +210,21 @@ class _Run(Run):
             end = core.run(goal=goal, most=most, seconds=SLICE_SECONDS)
             self.n_iter += core.epochs - before
             self.watch.check()
-            if end != _core.EpochEnd.paused and self.watch.listens:
-                if small or core.visited - self.accounted >= ACCOUNT_WORK * values:
-                    self.accounted = core.visited
-                    self.tell_of(core.beta, self.core_product(), core.bias)
+            due = small or core.visited - self.accounted >= ACCOUNT_WORK * values
+            if due and self.watch.listens and end != _core.EpochEnd.paused:
+                self.accounted = core.visited
+                self.tell_of_core()
             if end == _core.EpochEnd.settled:
                 return
             if core.visited > self.most_visits and stop.max_iter < 0:
                 raise End(Status.STALLED)
 
-    def core_product(self) -> Array:
-        """K·fold(β) by the w that coordinate descent keeps."""
-        space = self.space
-        values = space.values(self.core.weights, self.watch.check)
-        return np.asarray(space.scale * values + space.constant * self.core.sum)
+    def tell_of_core(self) -> None:
+        """A row of the trace, by the w that coordinate descent keeps."""
+        space, core = self.space, self.core
+        product = space.scale * space.values(core.weights, self.watch.check) + space.constant * core.sum
+        shift = core.bias - space.constant * core.sum if self.problem.sums else 0.0
+        self.tell_of(core.beta, product, shift)
 
     # ------------------------------------------------------------ Newton steps
 
@@ -250,7 +248,7 @@ class _Run(Run):
                 return Status.CONVERGED
             idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
             best = min(best, verdict.kkt_violation)
-            if idle > IDLE or (newton.work > self.most_work and newton.total_steps > FEWEST_PASSES):
+            if idle > IDLE or (newton.work > self.most_work and newton.total_steps > self.passes):
                 return Status.STALLED
             newton.recenter()
 
@@ -276,15 +274,43 @@ class _Run(Run):
     def last_row(self) -> None:
         """An epoch that was cut short."""
         if self.core is not None and self.core.updates != self.told:
-            self.tell_of(self.core.beta, self.core_product(), self.core.bias)
+            self.tell_of_core()
 
 
-def _step_of_multiplier(tried: list[tuple[float, float]], penalty: float) -> float:
-    """How far λ moves: at least by ρ (Σβ − total), and where two settlements tell of the way beyond, further."""
-    new, omega = tried[-1]
-    step = penalty * omega
-    if len(tried) == 2 and omega != 0:
-        old, before = tried[0]
-        if before != omega and (secant := -omega * (new - old) / (omega - before)) * omega > 0:
-            step = float(np.copysign(min(max(abs(secant), abs(step)), FARTHEST * abs(step)), omega))
-    return step
+class _Bias:
+    """The bias on trial, b = λ + ρ (Σβ − s): the method of multipliers for Σβ = s.
+
+    With a sum, s is its total. Without one, s stands for Σβ in the kernel's constant, ½ constant · s², and is least at
+    s = (λ + ρ Σβ) / (constant + ρ): a large constant in every kernel value would make steps short.
+    """
+
+    def __init__(self, problem: Problem, constant: float, penalty: float, bias: float) -> None:
+        self.constant, self.penalty = constant, penalty
+        self.total = float(problem.totals[0]) if problem.sums else None
+        self.on_trial = bool(problem.sums) or constant > penalty
+        self.multiplier = bias + constant * self.total if self.total is not None else 0.0
+        self.tried: list[tuple[float, float]] = []  # λ and Σβ − s when coefficients had settled
+
+    def as_penalty(self) -> dict[str, float]:
+        """b as a function of Σβ less its total (without a sum: of Σβ)."""
+        if not self.on_trial:
+            return {"multiplier": 0.0, "penalty": 0.0}
+        share = 1.0 if self.total is not None else self.constant / (self.constant + self.penalty)
+        return {"multiplier": share * self.multiplier, "penalty": share * self.penalty}
+
+    def move(self, total: float) -> None:
+        """Let λ follow Σβ − s: by ρ times that at least, and where two settlements tell of the way beyond, further."""
+        if not self.on_trial:
+            return
+        wanted = self.total
+        if wanted is None:
+            wanted = (self.multiplier + self.penalty * total) / (self.constant + self.penalty)
+        omega = total - wanted
+        self.tried = [*self.tried[-1:], (self.multiplier, omega)]
+        step = self.penalty * omega
+        if len(self.tried) == 2 and omega != 0:
+            old, before = self.tried[0]
+            secant = -omega * (self.multiplier - old) / (omega - before) if before != omega else 0.0
+            if secant * omega > 0:
+                step = float(np.copysign(min(max(abs(secant), abs(step)), FARTHEST * abs(step)), omega))
+        self.multiplier += step
