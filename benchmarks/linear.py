@@ -33,7 +33,8 @@ from adatron import SVC, Gram, problems, solve
 from adatron.kernels import Constant, Kernel, Linear
 
 ROUNDS = 3
-TOL = 1e-3
+TOL = 2e-4
+THEIR_TOL = 1e-3  # of LinearSVC, whose models then have about the same gap
 PART = 5000  # rows of the comparison with SVC
 EPOCHS = {"text": 1000, "dense": 100}  # of LinearSVC, which takes 0.06 s for each on the dense rows
 LOSSES = ("hinge", "squared_hinge")
@@ -154,7 +155,7 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
             "values": int(X.nnz if sparse.issparse(X) else X.size),
         }
         for loss in LOSSES:
-            settings = {"loss": loss, "tol": TOL, "random_state": 0, "max_iter": EPOCHS[case]}
+            settings = {"loss": loss, "tol": THEIR_TOL, "random_state": 0, "max_iter": EPOCHS[case]}
             makers: dict[str, Callable[[], Any]] = {
                 "adatron": ours(loss, "augmented"),
                 "LinearSVC": lambda settings=settings: svm.LinearSVC(dual=True, **settings),
@@ -168,7 +169,10 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
             show(f"{case}, {loss}, exact bias", exact)
             report[case][f"{loss}, exact bias"] = {name: asdict(each) for name, each in exact.items()}
         part = slice(0, PART)
-        makers = {"adatron": ours("hinge", "exact"), "SVC": lambda: svm.SVC(kernel="linear", tol=TOL, cache_size=2000)}
+        makers = {
+            "adatron": ours("hinge", "exact"),
+            "SVC": lambda: svm.SVC(kernel="linear", tol=THEIR_TOL, cache_size=2000),
+        }
         figures = measure(makers, X[part], y[part], "hinge", 1, augmented=False)
         show(f"{case}, hinge, {len(y[part]):,} rows", figures)
         report[case]["part"] = {name: asdict(each) for name, each in figures.items()}

@@ -576,7 +576,7 @@ void bind_linear(nb::module_& m, const char* rows_name, const char* name) {
     descent.def(
         "load",
         [](C& c, const Vector<double>& beta) {
-            check_length("beta", beta, Index(c.beta().size()));
+            check_length("beta", beta, c.variables());
             c.load(beta.data());
         },
         "beta"_a, Released(), "Other coefficients, with w and their sum made anew and all rows active.");

@@ -35,43 +35,41 @@ Index below(std::uint64_t& state, Index count) {
 }  // namespace
 
 template <class T>
-double FeatureRows<T>::dot(Index i, const double* w) const {
-    if (!start) return loops->dot(value + i * features, w, features);
-    const Index end = start[i + 1];
+double FeatureRows<T>::dot(Index begin, Index length, const double* w) const {
+    if (!start) return loops->dot(value + begin, w, length);
+    const T* x = value + begin;
+    const std::int32_t* at = feature + begin;
     double a = 0, b = 0, c = 0, d = 0;
-    Index k = start[i];
-    for (; k + 4 <= end; k += 4) {
-        a += double(value[k]) * w[feature[k]];
-        b += double(value[k + 1]) * w[feature[k + 1]];
-        c += double(value[k + 2]) * w[feature[k + 2]];
-        d += double(value[k + 3]) * w[feature[k + 3]];
+    Index k = 0;
+    for (; k + 4 <= length; k += 4) {
+        a += double(x[k]) * w[at[k]];
+        b += double(x[k + 1]) * w[at[k + 1]];
+        c += double(x[k + 2]) * w[at[k + 2]];
+        d += double(x[k + 3]) * w[at[k + 3]];
     }
-    for (; k < end; ++k) a += double(value[k]) * w[feature[k]];
+    for (; k < length; ++k) a += double(x[k]) * w[at[k]];
     return (a + b) + (c + d);
 }
 
 template <class T>
-void FeatureRows<T>::add(Index i, double factor, double* w) const {
-    if (!start) return loops->add_row(factor, value + i * features, w, features);
-    for (Index k = start[i]; k < start[i + 1]; ++k) w[feature[k]] += factor * double(value[k]);
+void FeatureRows<T>::add(Index begin, Index length, double factor, double* w) const {
+    if (!start) return loops->add_row(factor, value + begin, w, length);
+    for (Index k = begin; k < begin + length; ++k) w[feature[k]] += factor * double(value[k]);
 }
 
 template <class T>
-double FeatureRows<T>::squared_norm(Index i) const {
+double FeatureRows<T>::squared_norm(Index begin, Index length) const {
     double sum = 0;
-    const T* x = value + begin(i);
-    for (Index k = 0, n = length(i); k < n; ++k) sum += double(x[k]) * double(x[k]);
+    for (Index k = begin; k < begin + length; ++k) sum += double(value[k]) * double(value[k]);
     return sum;
 }
 
 template <class T>
-void FeatureRows<T>::prefetch(Index i) const {
-    const T* x = value + begin(i);
-    const Index n = length(i);
+void FeatureRows<T>::prefetch(Index begin, Index length) const {
     constexpr Index line = 64 / sizeof(T);
-    for (Index k = 0; k < std::min(n, most_lines * line); k += line) __builtin_prefetch(x + k);
+    for (Index k = 0; k < std::min(length, most_lines * line); k += line) __builtin_prefetch(value + begin + k);
     if (start)
-        for (Index k = 0; k < std::min(n, most_lines * 16); k += 16) __builtin_prefetch(feature + start[i] + k);
+        for (Index k = 0; k < std::min(length, most_lines * 16); k += 16) __builtin_prefetch(feature + begin + k);
 }
 
 template <class T>
@@ -113,32 +111,45 @@ LinearCoordinate<T>::LinearCoordinate(const Problem& problem, const FeatureRows<
                                       const double* beta, std::uint64_t seed, bool shrinking)
     : rows_(rows),
       kernel_(kernel),
-      doubled_(problem.variables != problem.rows),
+      per_row_(problem.variables / problem.rows),
       shrinking_(shrinking),
-      linear_(problem.linear, problem.linear + problem.variables),
-      lower_(problem.lower, problem.lower + problem.variables),
-      upper_(problem.upper, problem.upper + problem.variables),
-      ridge_(problem.ridge, problem.ridge + problem.variables),
+      coefficients_(problem.variables),
       w_(rows.features),
-      curvature_(rows.count),
       total_(problem.sums ? problem.totals[0] : 0.0),
       random_(seed) {
     for (Index i = 0; i < rows.count; ++i) {
-        curvature_[i] = kernel.scale * rows.squared_norm(i) + kernel.constant;
-        const bool fixed = lower_[i] == upper_[i] && (!doubled_ || lower_[i + rows.count] == upper_[i + rows.count]);
-        if (!fixed) order_.push_back(i);
+        const Index begin = rows.begin(i), length = rows.length(i);
+        const double curvature = kernel.scale * rows.squared_norm(begin, length) + kernel.constant;
+        bool movable = false;
+        for (Index k = 0; k < per_row_; ++k) {
+            const Index v = k * rows.count + i;
+            coefficients_[i * per_row_ + k] = {
+                0, problem.lower[v], problem.upper[v], problem.linear[v], problem.ridge[v], curvature, begin, length};
+            movable |= problem.lower[v] < problem.upper[v];
+        }
+        if (movable) order_.push_back(i);
     }
     load(beta);
 }
 
 template <class T>
+std::vector<double> LinearCoordinate<T>::beta() const {
+    std::vector<double> beta(coefficients_.size());
+    for (Index i = 0; i < rows_.count; ++i)
+        for (Index k = 0; k < per_row_; ++k) beta[k * rows_.count + i] = coefficients_[i * per_row_ + k].beta;
+    return beta;
+}
+
+template <class T>
 void LinearCoordinate<T>::load(const double* beta) {
-    const Index m = rows_.count;
-    beta_.assign(beta, beta + linear_.size());
     std::fill(w_.begin(), w_.end(), 0.0);
     sum_ = 0;
-    for (Index i = 0; i < m; ++i) {
-        const double coef = doubled_ ? beta_[i] + beta_[i + m] : beta_[i];
+    for (Index i = 0; i < rows_.count; ++i) {
+        double coef = 0;
+        for (Index k = 0; k < per_row_; ++k) {
+            coefficients_[i * per_row_ + k].beta = beta[k * rows_.count + i];
+            coef += beta[k * rows_.count + i];
+        }
         sum_ += coef;
         if (coef != 0) rows_.add(i, coef, w_.data());
     }
@@ -169,35 +180,35 @@ void LinearCoordinate<T>::begin_epoch() {
 }
 
 template <class T>
-bool LinearCoordinate<T>::visit(Index i) {
-    const double level = kernel_.constant * sum_ + bias(), own = curvature_[i] + penalty_;
-    double value = kernel_.scale * rows_.dot(i, w_.data()) + level, moved = 0;
+bool LinearCoordinate<T>::visit(Coefficient* first) {
+    const double level = kernel_.constant * sum_ + bias(), own = first->curvature + penalty_;
+    const double value = kernel_.scale * rows_.dot(first->begin, first->length, w_.data()) + level;
+    double moved = 0;
     bool wanted = false;
-    for (Index v = i; v < Index(beta_.size()); v += rows_.count) {
-        if (lower_[v] == upper_[v]) continue;
-        const double slope = value + own * moved + ridge_[v] * beta_[v] + linear_[v];
-        if (beta_[v] == lower_[v] && slope >= 0) {
+    for (Coefficient* c = first; c < first + per_row_; ++c) {
+        if (c->lower == c->upper) continue;
+        const double slope = value + own * moved + c->ridge * c->beta + c->linear;
+        if (c->beta == c->lower && slope >= 0) {
             wanted |= slope <= keep_below_;
             continue;
         }
-        if (beta_[v] == upper_[v] && slope <= 0) {
+        if (c->beta == c->upper && slope <= 0) {
             wanted |= slope >= keep_above_;
             continue;
         }
         wanted = true;
         highest_ = std::max(highest_, slope);
         lowest_ = std::min(lowest_, slope);
-        const double curvature = own + ridge_[v];
+        const double curvature = own + c->ridge;
         const double step = curvature > no_curvature ? slope / curvature : std::copysign(infinity, slope);
-        const double to = slope == 0 ? beta_[v] : std::clamp(beta_[v] - step, lower_[v], upper_[v]);
-        const double delta = to - beta_[v];
-        if (delta == 0) continue;
-        beta_[v] = to;
-        moved += delta;
+        const double to = slope == 0 ? c->beta : std::clamp(c->beta - step, c->lower, c->upper);
+        if (to == c->beta) continue;
+        moved += to - c->beta;
+        c->beta = to;
         ++updates_;
     }
     if (moved != 0) {
-        rows_.add(i, moved, w_.data());
+        rows_.add(first->begin, first->length, moved, w_.data());
         sum_ += moved;
     }
     return wanted;
@@ -211,10 +222,14 @@ EpochEnd LinearCoordinate<T>::run(double goal, Index most, double seconds) {
     while (epochs_ < end) {
         if (!in_epoch_) begin_epoch();
         while (at_ < active_) {
-            if (at_ + ahead < active_) rows_.prefetch(order_[at_ + ahead]);
-            const Index i = order_[at_];
-            visited_ += double(rows_.length(i)) + 1;
-            if (visit(i) || !shrinking_)
+            if (at_ + 2 * ahead < active_) __builtin_prefetch(&coefficients_[order_[at_ + 2 * ahead] * per_row_]);
+            if (at_ + ahead < active_) {
+                const Coefficient& next = coefficients_[order_[at_ + ahead] * per_row_];
+                rows_.prefetch(next.begin, next.length);
+            }
+            Coefficient* row = &coefficients_[order_[at_] * per_row_];
+            visited_ += double(row->length) + 1;
+            if (visit(row) || !shrinking_)
                 ++at_;
             else
                 std::swap(order_[at_], order_[--active_]);

@@ -23,10 +23,14 @@ struct FeatureRows {
 
     Index begin(Index i) const { return start ? start[i] : i * features; }
     Index length(Index i) const { return start ? start[i + 1] - start[i] : features; }
-    double dot(Index i, const double* w) const;
-    void add(Index i, double factor, double* w) const;  // w += factor · x_i
-    double squared_norm(Index i) const;
-    void prefetch(Index i) const;
+    // of the row of `length` values at `begin`
+    double dot(Index begin, Index length, const double* w) const;
+    void add(Index begin, Index length, double factor, double* w) const;  // w += factor · x
+    double squared_norm(Index begin, Index length) const;
+    void prefetch(Index begin, Index length) const;
+
+    double dot(Index i, const double* w) const { return dot(begin(i), length(i), w); }
+    void add(Index i, double factor, double* w) const { add(begin(i), length(i), factor, w); }
 };
 
 // w += Σ coef_i x_i over [first, last)
@@ -67,7 +71,8 @@ public:
     void load(const double* beta);  // other coefficients; w and Σβ are made anew, all rows are active
     void activate_all();
 
-    const std::vector<double>& beta() const { return beta_; }
+    std::vector<double> beta() const;
+    Index variables() const { return Index(coefficients_.size()); }
     const std::vector<double>& weights() const { return w_; }
     double sum() const { return sum_; }
     double bias() const { return multiplier_ + penalty_ * (sum_ - total_); }
@@ -78,13 +83,20 @@ public:
     double visited() const { return visited_; }  // values of X read so far
 
 private:
-    bool visit(Index i);  // false: the row can be left out until the others have settled
+    struct alignas(64) Coefficient {  // all that a visit needs, in one cache line
+        double beta, lower, upper, linear, ridge, curvature;
+        Index begin, length;  // of its row
+    };
+
+    bool visit(Coefficient* first);  // the row's; false: it can be left out until the others have settled
     void begin_epoch();
 
     FeatureRows<T> rows_;
     LinearKernel kernel_;
-    bool doubled_, shrinking_, in_epoch_ = false;
-    std::vector<double> linear_, lower_, upper_, ridge_, beta_, w_, curvature_;
+    Index per_row_;
+    bool shrinking_, in_epoch_ = false;
+    std::vector<Coefficient> coefficients_;  // those of a row side by side
+    std::vector<double> w_;
     std::vector<Index> order_;  // rows; the first `active_` are visited
     double total_, sum_ = 0, multiplier_ = 0, penalty_ = 0;
     double highest_, lowest_, keep_below_, keep_above_;  // projected gradients: of this epoch, and of the last

@@ -25,9 +25,10 @@ import numpy as np
 
 from adatron import _core
 from adatron._check import Array, choice, flag, integer
+from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
 from adatron.problems import Problem
-from adatron.solution import Certificate, Solution, Status
+from adatron.solution import Solution, Status
 from adatron.solvers._run import End, Run, account_of, meet_sums, spans
 from adatron.solvers._weight_newton import WeightNewton
 from adatron.solvers.protocol import About, Capabilities, Stop
@@ -47,6 +48,7 @@ FEWEST_PASSES = 50  # of either, in any case
 SMALL_PASSES = 1000  # where an active-set method goes on instead
 ROUGH = 0.1  # violation to which coefficients settle before λ moves for the first time
 PENALTY = 0.1  # ρ, relative to the mean of K_ii: text takes 26 epochs with 0.1, 31 with 0.3, 52 with 1
+OFF = 0.1  # of tol, that b may be off where it is in the kernel
 FARTHEST = 30.0  # times ρ (Σβ − total), that λ moves at most
 ACCOUNT_WORK = 4.0  # passes between two rows of the trace, each of which costs one
 ACCOUNT_VALUES = 1e5  # of X, up to which every epoch has its row
@@ -147,22 +149,23 @@ class _Run(Run):
 
     def climb(self) -> Status:
         """The method asked for, or the one that suits rows and features."""
-        verdict = self.judge()
-        self.tell_of(self.beta, self.product(), verdict.bias)
-        if not self.fresh and self.content(verdict):
+        product = self.product()
+        shift, _ = bias(self.problem, gradient(self.problem, product, self.beta), self.beta)
+        self.tell_of(self.beta, product, shift)
+        if not self.fresh and self.content(self.judge()):
             return Status.CONVERGED
         method = self.solver.method
         if method == "newton" or (method == "auto" and takes_newton(self.space)):
-            return self.newton_steps(verdict)
-        return self.coordinates(verdict)
+            return self.newton_steps(shift)
+        return self.coordinates(shift)
 
     # ------------------------------------------------------------ coordinate descent
 
-    def coordinates(self, verdict: Certificate) -> Status:
+    def coordinates(self, shift: float) -> Status:
         """Epochs until coefficients have settled, then the multiplier, and again."""
         problem, space = self.problem, self.space
         own = float(self.gram.diagonal.mean()) - space.constant
-        self.bias = _Bias(problem, space.constant, max(PENALTY * own, self.least_penalty()), verdict.bias)
+        self.bias = _Bias(problem, space.constant, max(PENALTY * own, self.least_penalty()), shift)
         make: Any = _core.LinearCoordinate32 if space.X.dtype == np.float32 else _core.LinearCoordinate64
         self.core = make(
             space.rows,
@@ -178,14 +181,16 @@ class _Run(Run):
         while True:
             self.core.set_bias(**self.bias.as_penalty())
             self.settle_down(goal)
-            if goal <= tol:
+            off = self.bias.move(self.core.sum)
+            if goal > tol:
+                goal = max(0.1 * goal, tol)
+            elif off <= OFF * tol:
                 self.settle()
                 verdict = self.judge()
                 if self.content(verdict):
                     self.tell_of(self.beta, self.product(), verdict.bias)
                     return Status.CONVERGED
-            self.bias.move(self.core.sum)
-            goal = max(0.1 * goal, tol) if goal > tol else 0.5 * goal
+                goal *= 0.5
             self.core.load(self.core.beta)  # with w and Σβ free of what rounding has added up
 
     def least_penalty(self) -> float:
@@ -228,10 +233,10 @@ class _Run(Run):
 
     # ------------------------------------------------------------ Newton steps
 
-    def newton_steps(self, verdict: Certificate) -> Status:
+    def newton_steps(self, shift: float) -> Status:
         """Newton steps, until where they end the certificate is within the tolerance."""
         problem = self.problem
-        self.newton = newton = WeightNewton(problem, self.space, self.beta, verdict.bias, self.watch.check)
+        self.newton = newton = WeightNewton(problem, self.space, self.beta, shift, self.watch.check)
         best, idle = inf, 0
         while True:
             self.watch.check()
@@ -298,10 +303,13 @@ class _Bias:
         share = 1.0 if self.total is not None else self.constant / (self.constant + self.penalty)
         return {"multiplier": share * self.multiplier, "penalty": share * self.penalty}
 
-    def move(self, total: float) -> None:
-        """Let λ follow Σβ − s: by ρ times that at least, and where two settlements tell of the way beyond, further."""
+    def move(self, total: float) -> float:
+        """Let λ follow Σβ − s: by ρ times that at least, and where two settlements tell of the way beyond, further.
+
+        Returns how far b is from what the kernel's constant makes of Σβ; with a sum that can be put right, and is 0.
+        """
         if not self.on_trial:
-            return
+            return 0.0
         wanted = self.total
         if wanted is None:
             wanted = (self.multiplier + self.penalty * total) / (self.constant + self.penalty)
@@ -313,4 +321,6 @@ class _Bias:
             secant = -omega * (self.multiplier - old) / (omega - before) if before != omega else 0.0
             if secant * omega > 0:
                 step = float(np.copysign(min(max(abs(secant), abs(step)), FARTHEST * abs(step)), omega))
+        off = abs(self.multiplier + self.penalty * omega - self.constant * total)
         self.multiplier += step
+        return off if self.total is None else 0.0
