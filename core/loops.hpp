@@ -78,6 +78,7 @@ struct PairProblem {
 };
 
 inline constexpr Index stretch_length = 64;  // columns
+inline constexpr Index widest_tile = 16;     // columns, to whole numbers of which the panels of add_outer are filled up
 inline constexpr Index factor_panel = 32;    // columns of a factor that are made at a time
 
 // Rows of a matrix that is mostly nothing: stretches of columns in which there is anything, end to end.
@@ -116,6 +117,9 @@ struct Loops {
     bool (*factor)(T* a, Index n, Index begin, Index end);           // by whole panels; see factor.inl
     void (*solve_factored)(const T* l, Index n, T* x);
     void (*solve_forward)(const T* l, Index n, T* x, Index count);
+    double (*dot)(const T* x, const double* w, Index count);  // in float64; see linear.inl
+    void (*add_row)(double factor, const T* x, double* w, Index count);
+    void (*add_outer)(const double* panel, Index rows, Index stride, Index d, Index first, Index last, double* out);
 };
 
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };

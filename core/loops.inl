@@ -10,6 +10,7 @@ namespace {
 #include "vector.inl"
 // vectors first: the rest is written in terms of them
 #include "factor.inl"
+#include "linear.inl"
 #include "pair.inl"
 #include "stretch.inl"
 #include "tile.inl"
@@ -20,7 +21,7 @@ Loops<T> table() {
     return {2 * Traits<T>::lanes, ADATRON_STRIP,   fill<T>,     fill_sparse<T>,
             squared_norms<T>,     add_rows<T>,     add_sums<T>, solve_pairs<T>,
             solve_stretches<T>,   exponentials<T>, factor<T>,   solve_factored<T>,
-            solve_forward<T>};
+            solve_forward<T>,     dot<T>,          add_row<T>,  add_outer};
 }
 
 template Loops<float> table<float>();

@@ -249,7 +249,7 @@ class Polish:
     def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     @property
-    def certificate(self) -> Certificate: ...
+    def kkt_violation(self) -> float: ...
 
 class BatchStatus(enum.Enum):
     open = 0
@@ -644,6 +644,153 @@ class Coordinate64:
     def updates(self) -> int: ...
 
     def correct(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class EpochEnd(enum.Enum):
+    paused = 0
+
+    finished = 1
+
+    settled = 2
+
+class FeatureRows32:
+    """Rows of X where they are, for linear kernels."""
+
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> FeatureRows32: ...
+
+    @staticmethod
+    def sparse(*, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], features: int) -> FeatureRows32: ...
+
+    def add_weights(self, *, coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """out += coef[first:last] @ X[first:last]."""
+
+    def values(self, *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
+        """out[first:last] = X[first:last] @ weights."""
+
+    def add_outer(self, *, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
+        """out += X[index].T @ diag(weight) @ X[index], its upper triangle."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def features(self) -> int: ...
+
+class LinearCoordinate32:
+    """Dual coordinate descent that keeps the weight vector."""
+
+    def __init__(self, x: FeatureRows32, *, scale: float, constant: float, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, shrinking: bool) -> None: ...
+
+    def run(self, *, goal: float, most: int, seconds: float) -> EpochEnd:
+        """
+        Epochs over the active rows, until the violation seen in one is at most `goal`.
+        """
+
+    def set_bias(self, *, multiplier: float, penalty: float) -> None: ...
+
+    def load(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Other coefficients, with w and their sum made anew and all rows active.
+        """
+
+    def activate_all(self) -> None: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def sum(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def updates(self) -> int: ...
+
+    @property
+    def active(self) -> int: ...
+
+    @property
+    def visited(self) -> float: ...
+
+class FeatureRows64:
+    """Rows of X where they are, for linear kernels."""
+
+    @staticmethod
+    def dense(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> FeatureRows64: ...
+
+    @staticmethod
+    def sparse(*, start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], value: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: int) -> FeatureRows64: ...
+
+    def add_weights(self, *, coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """out += coef[first:last] @ X[first:last]."""
+
+    def values(self, *, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, last: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
+        """out[first:last] = X[first:last] @ weights."""
+
+    def add_outer(self, *, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
+        """out += X[index].T @ diag(weight) @ X[index], its upper triangle."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def features(self) -> int: ...
+
+class LinearCoordinate64:
+    """Dual coordinate descent that keeps the weight vector."""
+
+    def __init__(self, x: FeatureRows64, *, scale: float, constant: float, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], seed: int, shrinking: bool) -> None: ...
+
+    def run(self, *, goal: float, most: int, seconds: float) -> EpochEnd:
+        """
+        Epochs over the active rows, until the violation seen in one is at most `goal`.
+        """
+
+    def set_bias(self, *, multiplier: float, penalty: float) -> None: ...
+
+    def load(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Other coefficients, with w and their sum made anew and all rows active.
+        """
+
+    def activate_all(self) -> None: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def sum(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def epochs(self) -> int: ...
+
+    @property
+    def updates(self) -> int: ...
+
+    @property
+    def active(self) -> int: ...
+
+    @property
+    def visited(self) -> float: ...
 
 class Pairs32:
     """Two coefficients at a time: SMO and nearest points."""

@@ -30,6 +30,7 @@ from adatron.precision import (
     sample_rows,
 )
 from adatron.threads import effective_threads
+from adatron.weight_space import WeightSpace, linear_form
 
 SLICE_SECONDS = 0.03
 FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them have to fit too
@@ -102,20 +103,40 @@ class Gram:
         self.by_python = False
         self.points = points
         self._negligible = 0.0
+        self._core: Any = None
+        form = linear_form(self.kernel)
+        self.linear = None if form is None else WeightSpace(X, *form, self.threads)
+        if self.linear is not None:
+            return  # products need no kernel values: points are packed when rows are asked for
         if distances is not None:
             self._negligible = NEGLIGIBLE
-            self.core = make.of_distances(distances, gamma=width_of(self.kernel), **options)
+            self._core = make.of_distances(distances, gamma=width_of(self.kernel), **options)
         elif isinstance(self.kernel, Precomputed):
             self.matrix = np.ascontiguousarray(X, dtype=self.dtype)
-            self.core = make.of_matrix(self.matrix, **options)
+            self._core = make.of_matrix(self.matrix, **options)
         elif terms is None:
             self.by_python = True
-            self.core = make.of_matrix(None, **options)
+            self._core = make.of_matrix(None, **options)
         else:
             self.points = (
                 Packed(X, terms, EXACT, self.threads) if exact else pack(X, terms, self.dtype, threads=self.threads)
             )
-            self.core = make.of_points(self.points.native(), self.points.core, **options)
+            self._core = make.of_points(self.points.native(), self.points.core, **options)
+
+    @property
+    def core(self) -> Any:
+        """The core's rows and cache; for linear kernels made on first use."""
+        if self._core is None:
+            self.points = pack(self.X, self.kernel.terms() or (), self.dtype, threads=self.threads)
+            make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
+            options = {"diagonal": self.diagonal, "cache_bytes": self.cache_bytes, "threads": self.threads}
+            self._core = make.of_points(self.points.native(), self.points.core, **options)
+        return self._core
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel values computed so far."""
+        return 0 if self._core is None else int(self._core.rows_computed) * self.size
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -140,9 +161,10 @@ class Gram:
     @property
     def arithmetic(self) -> Arithmetic:
         """What values are computed in, for predictions to repeat it."""
-        if self.part_of is not None:
-            return self.part_of[0].arithmetic
-        return Arithmetic(self.dtype) if self.points is None else self.points.arithmetic
+        if self.linear is not None:
+            return EXACT  # of products, whatever rows are computed in
+        origin = self if self.part_of is None else self.part_of[0]
+        return Arithmetic(origin.dtype) if origin.points is None else origin.points.arithmetic
 
     @property
     def overflows(self) -> bool:
@@ -151,23 +173,24 @@ class Gram:
             return False
         if not np.abs(self.diagonal).max() <= FLOAT32_VALUES:
             return True
-        if self.points is None:
+        if self.points is None and self.linear is None:
             return False
-        reach = float(self.points.norms.max())
+        reach = float((self.points or self.linear).norms.max())  # type: ignore[union-attr]
         vanish = reach < FLOAT32_NORMS and bool((self.X.data if is_sparse(self.X) else self.X).any())
-        return vanish or not np.isfinite(reach) or not float32_holds(self.points.terms)
+        return vanish or not np.isfinite(reach) or not float32_holds(self.kernel.terms() or ())
 
     def refined(self) -> Gram | None:
         """The same matrix in the next more exact arithmetic; None if there is none. Rows cached here are given up."""
         if self.part_of is not None:
             whole, index = self.part_of
-            return _subset(whole, index, dtype=np.float64, exact=whole.dtype == np.float64)._unless(whole.arithmetic)
+            return _subset(whole, index, dtype=np.float64, exact=whole.dtype == np.float64)._unless(self.arithmetic)
         exact = self.dtype == np.float64
         if exact and not self._negligible and (self.points is None or self.arithmetic.exact):
             return None
         if exact and not needs_distances(self.kernel.terms() or ()):
             return None  # nothing but dot products, which float64 does as well as it can
-        self.core.forget()
+        if self._core is not None:
+            self._core.forget()
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "threads": self.threads, "exact": exact}
         return Gram(self.kernel, self.X, dtype=np.float64, **options)
 
@@ -210,6 +233,8 @@ class Gram:
             raise ValueError(f"coef has shape {coef.shape}: pass {self.size} values, one per row of the Gram matrix.")
         if self._known is not None and np.array_equal(self._known[0], coef):
             return self._known[1]
+        if self.linear is not None:
+            return self._know(coef, self.linear.product(coef, pulse))
         out = np.zeros(self.size)
         everything = np.arange(self.size, dtype=np.int64)
         work = PYTHON_WORK if self.by_python else self.work + 16
@@ -219,9 +244,12 @@ class Gram:
             else:
                 self.core.add_product(part, weight=np.ascontiguousarray(coef[part]), out=out)
             pulse()
-        out.setflags(write=False)
-        self._known = (coef.copy(), out)
-        return out
+        return self._know(coef, out)
+
+    def _know(self, coef: Array, product: Array) -> Array:
+        product.setflags(write=False)
+        self._known = (coef.copy(), product)
+        return product
 
     def rounding(self, coef: Array, goal: float = 0.0) -> float:
         """How far ``product(coef)`` may be off because kernel values are: bounded by norms, over all rows.
@@ -233,6 +261,8 @@ class Gram:
             spread = np.zeros(whole.size)
             spread[index] = coef
             return whole._rounding(spread, goal, index, self.product(coef))
+        if self.linear is not None:
+            return self.linear.rounding(coef, goal)
         return self._rounding(coef, goal, None, None)
 
     def _rounding(self, coef: Array, goal: float, rows: Index | None, product: Array | None) -> float:

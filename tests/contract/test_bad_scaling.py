@@ -61,7 +61,8 @@ CASES = [
     for name in SOLVERS
     for use, make in USES.items()
     for scale in SCALES
-    if not make_solver("solver", name).accepts.refusal(make(np.array([1.0, -1.0]), np.zeros(2)))
+    if not (takes := make_solver("solver", name).accepts).refusal(make(np.array([1.0, -1.0]), np.zeros(2)))
+    and (scale.startswith("linear") or not takes.linear_kernel)
 ]
 
 
@@ -72,9 +73,9 @@ def test_small_problems_end(name, use, scale):
     problem = USES[use](y, t)
     with cpu_limit():
         found = solve(problem, Gram(kernel, X, dtype=np.float64, threads=1), name)
-    assert found.status in (Status.CONVERGED, Status.STALLED)
+    assert found.status in (Status.CONVERGED, Status.IMPRECISE, Status.STALLED)
     assert found.certificate.infeasibility <= 1e-9 * (1 + np.abs(found.beta).max())
-    assert (found.certificate.kkt_violation <= 1.001e-3) == found.converged
+    assert (found.certificate.kkt_violation <= 1.001e-3) == (found.status is not Status.STALLED)
 
 
 @pytest.mark.parametrize("name", ["decomposition", "adatron", "chunking"])

@@ -17,6 +17,7 @@ from cases import (
     CASES,
     COLUMNS,
     COORDINATE,
+    GENERAL,
     GUARD,
     KERNEL,
     ONE_EACH,
@@ -44,7 +45,6 @@ from adatron.problems import Problem
 from adatron.solution import Status
 from adatron.solvers import (
     SMO,
-    SOLVERS,
     SOR,
     Adatron,
     Capabilities,
@@ -151,7 +151,7 @@ def careful_ctrl_c():
     signal.signal(signal.SIGINT, default)
 
 
-@pytest.mark.parametrize("variant", [*SOLVERS, "chunks by qp", "chunks by smo"])
+@pytest.mark.parametrize("variant", [*GENERAL, "chunks by qp", "chunks by smo"])
 @pytest.mark.usefixtures("careful_ctrl_c")
 def test_ctrl_c_is_answered(variant):
     """A real signal, in the middle of a run that would take long; CPU time, since the machine may be busy."""
@@ -338,7 +338,7 @@ INSEPARABLE = {
 HARD = [
     (variant, bias)
     for variant in (
-        *SOLVERS,
+        *GENERAL,
         *(v for v in COORDINATE if "random" in v or "greedy" in v or "a rate" in v),
         "chunks by smo",
     )

@@ -14,7 +14,12 @@ from adatron import SVC, datasets
 from adatron.kernels import Gaussian
 from adatron.solvers import SOLVERS, Adatron, SimplifiedSMO
 
-WANTS = {"svmseq": {"bias": "none"}, "sor": {"bias": "augmented"}, "nearest-point": {"loss": "squared_hinge"}}
+WANTS = {
+    "svmseq": {"bias": "none"},
+    "sor": {"bias": "augmented"},
+    "nearest-point": {"loss": "squared_hinge"},
+    "linear": {"kernel": "linear"},
+}
 
 
 def data(rows=120, seed=0):

@@ -25,7 +25,7 @@ from adatron.estimators._outcome import (
     Outcome,
 )
 from adatron.gram import checked_diagonal
-from adatron.kernels import Kernel
+from adatron.kernels import Kernel, Linear
 from adatron.packing import pack
 from adatron.precision import Arithmetic
 from adatron.problem_set import ProblemSet, Tasks
@@ -48,7 +48,8 @@ def suits_batch(settings: Settings, kernel: Kernel, tasks: Tasks, watch: Watch) 
     solver = settings.solver
     plain = type(solver) is Decomposition and solver.working_size is None and solver.most_steps is None
     native = settings.precomputed or kernel.terms() is not None
-    largest = LARGEST if len(tasks) == 1 else SEVERAL
+    weights = settings.linear is not None and isinstance(kernel, Linear)  # larger problems have a solver of their own
+    largest = LARGEST if len(tasks) == 1 or weights else SEVERAL
     return plain and native and settings.max_iter < 0 and watch.progress is None and tasks.largest <= largest
 
 

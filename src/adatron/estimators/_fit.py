@@ -20,15 +20,16 @@ from adatron.estimators._margin import CLEAR, ENDED, Margin
 from adatron.estimators._margin import ROUNDING as MARGIN_ROUNDING
 from adatron.estimators._outcome import VIOLATION, Outcome
 from adatron.gram import Gram
-from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Precomputed, resolve_kernel
+from adatron.kernels import Constant, Exponential, Gaussian, Kernel, Laplacian, Linear, Precomputed, resolve_kernel
 from adatron.packing import pack
 from adatron.polish import polish
 from adatron.precision import EXACT, Arithmetic
 from adatron.problem_set import ProblemSet, Tasks, whole_task
 from adatron.problems import Bias, Problem
 from adatron.solution import Solution, Status
-from adatron.solvers import SOLVERS, Decomposition, Solver, make_solver, solve
+from adatron.solvers import SOLVERS, Decomposition, LinearSolver, Solver, make_solver, solve
 from adatron.solvers._run import meet_sums, unsolved
+from adatron.solvers.linear import FEWEST_ROWS
 from adatron.threads import effective_threads
 from adatron.trace import Trace, Watch
 
@@ -66,6 +67,7 @@ class Settings:
     n_jobs: int | None
     verbose: bool
     adapts: tuple[str, ...] = ()  # of "gamma", "C" and "epsilon", those to be found out
+    linear: LinearSolver | None = None  # solver="auto": what solves linear kernels where that pays
 
     @property
     def precomputed(self) -> bool:
@@ -108,6 +110,7 @@ class Settings:
             n_jobs=jobs,
             verbose=flag("verbose", estimator.verbose),
             adapts=adapts,
+            linear=_linear_solver_of(estimator),
         )
 
 
@@ -128,6 +131,16 @@ def _solver_of(estimator: Any) -> Solver:
     if estimator.random_state is not None and hasattr(solver, "seed"):
         solver.seed = int(np.random.default_rng(_seed(estimator.random_state)).integers(2**31))
     return solver
+
+
+def _linear_solver_of(estimator: Any) -> LinearSolver | None:
+    """For linear kernels, unless a solver is asked for, or iterations are limited: those are the general engine's."""
+    automatic = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    if not automatic or estimator.max_iter != -1:
+        return None
+    seed = 0 if estimator.random_state is None else estimator.random_state
+    shrinking = flag("shrinking", estimator.shrinking)
+    return LinearSolver(shrinking=shrinking, seed=int(np.random.default_rng(_seed(seed)).integers(2**31)))
 
 
 def _seed(random_state: Any) -> Any:
@@ -256,6 +269,16 @@ class Training:
                 watch.cancelled.set()
         return self._in_turn(jobs, watch, threads) if alone else self._side_by_side(jobs, watch, threads)
 
+    def by_weights(self, job: Job) -> bool:
+        """Whether the solver for linear kernels takes this problem."""
+        solver = self.settings.linear
+        if solver is None or job.margin is not None or not isinstance(self.kernel, Linear):
+            return False
+        return job.problem.rows > FEWEST_ROWS and solver.accepts.refusal(job.problem) is None
+
+    def _gram_of(self, job: Job, threads: int, cache_bytes: float | None = None) -> Gram:
+        return self.gram(job.rows, threads, np.float64 if self.by_weights(job) else None, cache_bytes)
+
     def _left(self, job: Job, watch: Watch) -> Solution | None:
         """What becomes of a problem whose turn comes too late: it hands back its start."""
         if watch.cancelled.is_set():
@@ -308,9 +331,9 @@ class Training:
                 solutions.append(left)
                 continue
             if job.rows is None:  # rows that one problem has computed serve the next
-                gram = shared = shared or self.gram(None, threads)
+                gram = shared = shared or self._gram_of(job, threads)
             else:
-                gram = self.gram(job.rows, threads)
+                gram = self._gram_of(job, threads)
             share = _share(watch, len(jobs) - len(solutions), len(jobs), len(jobs))
             share.progress = _relay(share, watch)
             solutions.append(self._one(job, gram, share))
@@ -331,7 +354,7 @@ class Training:
                 waiting -= 1
                 if (left := self._left(job, watch)) is not None:
                     return left
-                gram = self.gram(job.rows, 1, cache_bytes=self.settings.cache_bytes / threads)
+                gram = self._gram_of(job, 1, self.settings.cache_bytes / threads)
                 return self._one(job, gram, share)
 
             try:
@@ -348,7 +371,10 @@ class Training:
 
     def _one(self, job: Job, gram: Gram, watch: Watch) -> Solution:
         watch.held_out = job.held_out
-        solution = self._solved(job.problem, gram, self.settings.solver, job.start, self.settings.tol, watch)
+        solver = self.settings.solver
+        if self.settings.linear is not None and gram.linear is not None and self.by_weights(job):
+            solver = self.settings.linear
+        solution = self._solved(job.problem, gram, solver, job.start, self.settings.tol, watch)
         if job.margin is None or job.margin.is_clear(solution, gram):
             return solution
         exact = gram if gram.dtype == np.float64 else gram.refined() or gram
@@ -380,7 +406,8 @@ class Training:
             max_iter=limit if limit < 0 else max(limit - n_iter, 0),
             watch=watch,
         )
-        if solution.converged and gram.dtype == np.float64 and solution.arithmetic == gram.arithmetic:
+        exact = gram.dtype == np.float64 and solution.arithmetic == gram.arithmetic
+        if solution.converged and exact and not (isinstance(solver, LinearSolver) and gram.size > SMALL):
             return polish(problem, gram, solution)
         return solution
 

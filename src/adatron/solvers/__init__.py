@@ -19,6 +19,7 @@ from adatron.solvers._run import Run, account_of
 from adatron.solvers.adatron import Adatron
 from adatron.solvers.chunking import Chunking
 from adatron.solvers.decomposition import Decomposition
+from adatron.solvers.linear import LinearSolver
 from adatron.solvers.nearest_point import NearestPoint
 from adatron.solvers.protocol import About, Capabilities, Solver, Stop
 from adatron.solvers.qp import QP
@@ -37,6 +38,7 @@ __all__ = [
     "Capabilities",
     "Chunking",
     "Decomposition",
+    "LinearSolver",
     "NearestPoint",
     "Run",
     "SVMseq",
@@ -60,6 +62,7 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "nearest-point": NearestPoint,
     "chunking": Chunking,
     "qp": QP,
+    "linear": LinearSolver,
 }
 
 # Part of the tolerance that errors of kernel values may take up before a more exact arithmetic takes over.
@@ -186,7 +189,7 @@ def _card(solver: Solver) -> str:
 def _check(problem: Problem, gram: Gram, solver: Solver, start: Array | None) -> None:
     if gram.size != problem.rows:
         raise ValueError(f"gram has {gram.size} rows: pass one with {problem.rows}, as the problem has.")
-    if refusal := solver.accepts.refusal(problem):
+    if refusal := solver.accepts.refusal(problem) or solver.accepts.kernel_refusal(gram):
         fit = next(name for name, make in SOLVERS.items() if not make().accepts.refusal(problem))
         raise ValueError(f"solver={solver.name!r} does not take {refusal}: pass solver={fit!r}.")
     if start is not None:

@@ -198,8 +198,8 @@ class Run(ABC):
         if not watch.listens:
             return
         at = self.n_iter if epoch is None else epoch
-        computed = self.gram.core.rows_computed if rows_computed is None else rows_computed
-        evaluations = self.evaluations + computed * self.gram.size
+        computed = self.gram.evaluations if rows_computed is None else rows_computed * self.gram.size
+        evaluations = self.evaluations + computed
         if (before := self.before) is not None:
             if updates == 0:
                 return  # said already

@@ -41,9 +41,21 @@ class Capabilities:
     ridge: bool = True
     doubled: bool = True
     warm_start: bool = True
+    hard_margin: bool = True
+    linear_kernel: bool = False  # whether it needs one
+
+    def kernel_refusal(self, gram: Gram) -> str | None:
+        """Why the kernel is not for this solver, or None."""
+        if self.linear_kernel and gram.linear is None:
+            return f"kernel={gram.kernel!r}, only linear ones"
+        return None
 
     def refusal(self, problem: Problem) -> str | None:
         """Why the problem is not for this solver, or None."""
+        if not self.hard_margin:
+            open_end = np.isinf(problem.lower) | np.isinf(problem.upper)
+            if (open_end & (problem.ridge == 0)).any():
+                return "a box without end and without ridge (C=inf)"
         if len(problem.totals) not in self.sums:
             return _SUMS[len(problem.totals)]
         if not self.infinite_box and not np.isfinite([problem.lower, problem.upper]).all():
@@ -57,7 +69,9 @@ class Capabilities:
     def __str__(self) -> str:
         sums = " or ".join(("no sum", "one sum", "two sums")[count] for count in self.sums)
         lacks = {"boxes without end": self.infinite_box, "ridge": self.ridge, "regression": self.doubled}
+        lacks["hard margins"] = self.hard_margin
         without = [name for name, able in lacks.items() if not able]
+        without += ["kernels that are not linear"] if self.linear_kernel else []
         warm = "warm starts" if self.warm_start else "no warm starts"
         return f"{sums}; {warm}" + (f"; not {', '.join(without)}" if without else "")
 
