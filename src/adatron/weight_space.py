@@ -103,12 +103,6 @@ class WeightSpace:
         out += self.constant * float(coef.sum())
         return out
 
-    def block(self, index: Index) -> Array:
-        """K[index][:, index]."""
-        X = self.X[index].astype(np.float64)
-        dots = (X @ X.T).toarray() if is_sparse(X) else np.einsum("ik,jk->ij", X, X)
-        return np.asarray(self.scale * dots + self.constant)
-
     @cached_property
     def norms(self) -> Array:
         """‖x‖ of every row."""
