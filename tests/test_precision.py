@@ -115,7 +115,12 @@ def test_many_classes_predict_their_formula():
     for multiclass in ("ovo", "ovr"):
         model = SVC(gamma=0.02, C=10.0, multiclass=multiclass, decision_function_shape="ovo").fit(X, y)
         K = model._model.kernel(model.support_vectors_, X)
-        truth = (model._model.coef @ K).T + model.intercept_
+        coef = model.dual_coef_
+        if multiclass == "ovo":  # class i's line against class j > i is j - 1, class j's against i is i
+            own, dual = np.repeat(np.arange(4), model.n_support_), model.dual_coef_
+            pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+            coef = np.array([np.where(own == i, dual[j - 1], 0.0) + np.where(own == j, dual[i], 0.0) for i, j in pairs])
+        truth = (coef @ K).T + model.intercept_
         np.testing.assert_allclose(model.decision_function(X), truth, rtol=0, atol=1e-3)
 
 

@@ -179,15 +179,17 @@ class Expansion:
         out = np.zeros((len(coef) if outputs is None else outputs, X.shape[0]))
         if out.size == 0 or coef.shape[1] == 0:
             return out
+        runs = blocks or ((slice(0, coef.shape[1]), np.arange(len(coef))),)
         if self.terms is None:
-            for part in slices(np.arange(coef.shape[1]), out.shape[1] * PYTHON_WORK):
-                out += coef[:, part] @ self.kernel(self.support[part], X)
-                pulse()
+            for run, each in runs:
+                for part in slices(np.arange(run.start, run.stop), out.shape[1] * PYTHON_WORK):
+                    out[each] += coef[:, part] @ self.kernel(self.support[part], X)
+                    pulse()
             return out
         for first, last in _row_slices(X, dense=not is_sparse(self.support)):
             points = _alike(X[first:last], self.support)
             for rows, packed in self._by_arithmetic(points):
-                for run, each in blocks or ((slice(0, coef.shape[1]), np.arange(len(coef))),):
+                for run, each in runs:
                     values = self._sums(coef[:, run], np.arange(run.start, run.stop), packed, pulse)
                     out[np.ix_(each, first + rows)] += values
         return out
