@@ -14,6 +14,8 @@ from .exact import EPS, Array
 from .rebuilt import Rebuilt
 from .words import Words
 
+ABOVE_NOISE = 3.0  # times its rounding that ‖w‖² has to be
+
 
 class Claims(Words):
     """Feasibility, violation, objective, bias, gap and convexity of each solution."""
@@ -58,7 +60,7 @@ class Claims(Words):
         self._violation(where, problem, solution, f, bound, support)
         self._objective(where, problem, solution, f, bound)
         self._gap(where, problem, solution, f, bound)
-        self._margin(where, problem, solution, f, K, support)
+        self._margin(where, problem, solution, f, bound, support)
         rows = problem.some_movable(SMALL) if suspect(self.kernel) else []
         if len(rows) > 1:
             K, _ = self._kernel(problem.rows[rows], problem.rows[rows])
@@ -155,20 +157,20 @@ class Claims(Words):
         if true > 1.01 * at.gap + 1e-9:
             self.find("gap", where + f"relative gap {true:.2e} at least, claims {at.gap:.2e}")
 
-    def _margin(self, where: str, problem: Rebuilt, solution: Any, f: Array, K: Array, support: Array) -> None:
-        """ν-classification and one-class: an optimum without a margin is noise, and has to be said."""
+    def _margin(self, where: str, problem: Rebuilt, solution: Any, f: Array, bound: Array, support: Array) -> None:
+        """ν-classification and one-class: an optimum without a margin is noise, and has to be said.
+
+        ‖w‖² may be a tiny part of its terms and still be known, as long as it exceeds what rounding makes of them.
+        """
         if type(self.estimator).__name__ not in ("NuSVC", "OneClassSVM") or not solution.converged or self.said:
             return
         coef = problem.fold(np.asarray(solution.beta, dtype=float))[support]
-        inner = K[support]
-        if problem.signs is not None:  # Σβ = 0: what all kernel values have in common does not count
-            inner = inner - inner.mean(axis=0) - inner.mean(axis=1)[:, None] + inner.mean()
-        norm, size = float(coef @ f[support]), float(np.abs(coef) @ np.abs(inner) @ np.abs(coef))
+        norm, noise = float(coef @ f[support]), EPS * float(np.abs(coef) @ bound[support])
         at = solution.certificate
         if problem.signs is not None and at.rho <= at.kkt_violation:
             self.find("no margin", where + f"ρ = {at.rho:.1e}, KKT violation {at.kkt_violation:.1e}, without a warning")
-        if abs(norm) <= 1e-9 * size:
-            self.find("no margin", where + f"‖w‖² = {norm:.1e}, of terms of {size:.1e}, without a warning")
+        if abs(norm) <= ABOVE_NOISE * noise:
+            self.find("no margin", where + f"‖w‖² = {norm:.1e}, rounding of {noise:.1e}, without a warning")
 
 
 def suspect(kernel: Any) -> bool:

@@ -77,6 +77,18 @@ def test_ordinary_fits_have_no_findings(kind, seed):
     assert judged(kind(), seed=seed) == set()
 
 
+def test_a_margin_within_rounding_is_noticed():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    for centred, expected in ((X - X.mean(axis=0), {"no margin"}), (X - X.mean(axis=0) + 1e-6, set())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator = OneClassSVM(kernel="linear", nu=1.0).fit(centred)
+        judge = Judge(Case(0, "fit", estimator, centred, None, None, X[:5]))
+        judge.fit(estimator, [])  # as if nothing had been said
+        assert {finding["kind"] for finding in judge.findings} == expected
+
+
 def test_a_bias_is_open_where_all_coefficients_are_at_bounds():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(40, 2)), np.repeat([0, 1], 20)

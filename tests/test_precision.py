@@ -401,3 +401,18 @@ def test_solutions_carry_their_arithmetic():
     assert 0 < found.certificate.rounding <= 0.5e-3
     hard = solve(problems.hinge(y, 1.0), Gram(Gaussian(gamma=0.25), X), tol=1e-7)
     assert hard.arithmetic.exact
+
+
+def test_rounding_of_a_function_kernel_counts_outliers():
+    """All values are alike, so that float32 errors cancel in the sums, but for those of one row."""
+    X = np.random.default_rng(0).normal(size=(1200, 3))
+    X[777] = 1e6
+
+    def kernel(A, B):
+        return np.tanh(1e-9 * (A @ B.T) - 1.0)
+
+    coef = np.random.default_rng(1).permutation(np.repeat([-1.0, 1.0], 600))
+    gram = Gram(Callable(kernel), X, dtype=np.float32, threads=1)
+    error = np.abs(gram.product(coef) - kernel(X, X) @ coef).max()
+    assert error > 1e-8
+    assert gram.rounding(coef) >= error

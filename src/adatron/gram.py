@@ -275,7 +275,8 @@ class Gram:
         given = (self.asymmetry + self._negligible) * total  # which no arithmetic mends
         summing = len(support) * float(np.finfo(np.float64).eps) / 2 * total * float(np.abs(self.diagonal).max())
         if self.points is None:
-            here = None
+            far = np.abs(self.diagonal - np.median(self.diagonal))  # of an outlier, whose norm is not known here
+            here = far if rows is None else far[rows]
             errors = np.full(self.size if rows is None else len(rows), self._storage_error() * total + summing)
         else:
             bound, norms = self.points.error_bound(), self.points.norms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -514,6 +515,7 @@ print(read("VmHWM") - before, machine.converged_, len(machine.support_))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for its memory")
+@pytest.mark.skipif("ADATRON_SANITIZE" in os.environ, reason="sanitizers have memory of their own")
 @pytest.mark.parametrize(
     "kernel",
     [
