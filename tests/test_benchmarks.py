@@ -262,3 +262,24 @@ def test_a_study_sums_up_to_a_table():
     assert found["scikit-learn over span"]["median"] == pytest.approx(2.5)
     assert found["scikit-learn over span"]["of totals"] == pytest.approx(1.6)
     assert "| a | 10 x 2 | 2 |" in selection.markdown([one, two])
+
+
+def test_linear_kernels(tmp_path, capsys):
+    from benchmarks import linear
+
+    path = tmp_path / "linear.json"
+    report = linear.main(["--quick", "--json", str(path)])
+    assert json.loads(path.read_text()) == report
+    for case in ("text", "dense"):
+        figures = report[case]
+        for comparison in ("hinge", "squared_hinge", "part"):
+            names = figures[comparison].keys()
+            assert names >= {"adatron", "SVC" if comparison == "part" else "LinearSVC"}
+            for each in figures[comparison].values():
+                assert each["seconds"] > 0
+                assert each["gap"] >= -1e-6  # the bound is certified to that
+            assert figures[comparison]["adatron"]["gap"] < 1e-4
+        assert figures["megabytes"] < 100
+    said = capsys.readouterr().out
+    assert "LinearSVC, primal" in said
+    assert "MB to the peak" in said
