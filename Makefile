@@ -93,6 +93,7 @@ bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks $(ARGS)
 	@$(IN)/python -m benchmarks.multiclass $(filter --quick,$(ARGS))
 	@$(IN)/python -m benchmarks.selection $(filter --quick,$(ARGS))
+	@$(IN)/python -m benchmarks.linear $(filter --quick,$(ARGS))
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis
