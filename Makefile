@@ -94,6 +94,7 @@ bench: $(DONE)/built $(DONE)/bench
 	@$(IN)/python -m benchmarks.small $(filter --quick,$(ARGS))
 	@$(IN)/python -m benchmarks.multiclass $(filter --quick,$(ARGS))
 	@$(IN)/python -m benchmarks.selection $(filter --quick,$(ARGS))
+	@$(IN)/python -m benchmarks.linear $(filter --quick,$(ARGS))
 
 clean:
 	rm -rf $(VENV) build out .mypy_cache .ruff_cache .pytest_cache .hypothesis

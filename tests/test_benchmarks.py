@@ -348,3 +348,24 @@ def test_violations_are_read_from_dual_coefficients(library, layout, name, optio
     spoiled = np.where(np.arange(len(model.support_)) % 7 == 0, 0.5, 1.0) * dense(model.dual_coef_)
     vars(model)["dual_coef_"] = spoiled
     assert largest_violation(model, X, y) > 0.01
+
+
+def test_linear_kernels(tmp_path, capsys):
+    from benchmarks import linear
+
+    path = tmp_path / "linear.json"
+    report = linear.main(["--quick", "--json", str(path)])
+    assert json.loads(path.read_text()) == report
+    for case in ("text", "dense"):
+        figures = report[case]
+        for comparison in ("hinge", "squared_hinge", "part"):
+            names = figures[comparison].keys()
+            assert names >= {"adatron", "SVC" if comparison == "part" else "LinearSVC"}
+            for each in figures[comparison].values():
+                assert each["seconds"] > 0
+                assert each["gap"] >= -1e-6  # the bound is certified to that
+            assert figures[comparison]["adatron"]["gap"] < 1e-4
+        assert figures["megabytes"] < 100
+    said = capsys.readouterr().out
+    assert "LinearSVC, primal" in said
+    assert "MB to the peak" in said

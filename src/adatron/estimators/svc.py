@@ -48,7 +48,9 @@ class SVC(KernelClassifier):
     verbose : print a line a second.
     loss : "hinge" or "squared_hinge".
     solver : "auto", a name in `adatron.solvers.SOLVERS` (`adatron.solvers.describe` tells them apart), or a solver
-        object with its own options, such as ``adatron.solvers.Adatron(rate=0.5)``.
+        object with its own options, such as ``adatron.solvers.Adatron(rate=0.5)``. "auto" is "linear" for
+        kernel="linear" and binary problems of more than 1,000 rows, unless C is infinite or max_iter limits the
+        steps; else "decomposition".
     bias : "exact" (Σβ = 0), "augmented" (kernel + augment²) or "none" (through the origin).
     warm_start : whether the next fit starts from this one's coefficients, if it has the same rows; C, the kernel and
         other parameters may differ.
