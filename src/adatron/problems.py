@@ -67,7 +67,7 @@ class Problem:
             raise ValueError(f"ridge={ridge.min()} is negative: pass values of at least 0.")
         if totals.ndim != 1 or len(totals) > 2 or not np.isfinite(totals).all():
             raise ValueError(f"totals={totals} is unknown: pass a vector of 0, 1 or 2 finite sums.")
-        if (alone := ~np.isin(group, range(max(len(totals), 1)))).any():
+        if (alone := (group < 0) | (group >= max(len(totals), 1)) | (group % 1 != 0)).any():
             i = int(alone.argmax())
             raise ValueError(f"group[{i}]={group[i]:g} has no sum: pass 0 to len(totals) - 1.")
         if self.doubled and n % 2:
@@ -196,6 +196,11 @@ def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None
         raise ValueError(f"nu={nu} is infeasible: pass at most {largest:.6g}, twice the smaller class's share.")
     half = min(nu * weights.sum() / 2, smaller)
     return _two_groups("nu_classification", signs, np.zeros(len(signs)), weights, half)
+
+
+def nu_half(nu: float, positive: Array, negative: Array) -> Array:
+    """νm/2 for weights of both classes, or what the lighter one can bear: |Σ₊β| of several problems."""
+    return np.minimum(_fraction(nu) * (positive + negative) / 2, np.minimum(positive, negative))
 
 
 def nu_regression(t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:

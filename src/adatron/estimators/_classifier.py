@@ -221,7 +221,6 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         def problems() -> ProblemSet:
             return self._problems(settings, tasks, weight)
 
-        @cache
         def job(k: int) -> Job:
             problem = problems()[k]
             start = None if betas is None else betas[k]

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -110,7 +110,7 @@ class Settings:
             n_jobs=jobs,
             verbose=flag("verbose", estimator.verbose),
             adapts=adapts,
-            linear=_linear_solver_of(estimator),
+            linear=_linear_solver_of(estimator) if isinstance(kernel, Linear) else None,
         )
 
 
@@ -173,6 +173,13 @@ class Work:
     starts: Sequence[Array | None] | None = None
     margins: bool = False  # whether solutions need a look at their margin
     watched: bool = False  # whether somebody looks at single steps
+    made: dict[int, Job] = field(default_factory=dict)  # the jobs that were asked for
+
+    def one(self, k: int) -> Job:
+        """Problem k by itself, the same object whenever it is asked for."""
+        if k not in self.made:
+            self.made[k] = self.job(k)
+        return self.made[k]
 
     @classmethod
     def alone(cls, job: Job) -> Work:
@@ -236,7 +243,7 @@ class Training:
         if work.margins:
             left = sorted({*left, *self._unclear(problems, outcome)})
         if left:
-            jobs = [work.job(k) for k in left]
+            jobs = [work.one(k) for k in left]
             for k, solution in zip(left, self._solve_jobs(jobs, watch, threads), strict=True):
                 outcome.put(k, solution)
         return outcome
@@ -250,7 +257,7 @@ class Training:
         return [k for k in np.flatnonzero(~clear).tolist() if outcome.statuses[k] in ENDED]
 
     def _one_by_one(self, work: Work, watch: Watch, threads: int) -> Outcome:
-        jobs = [work.job(k) for k in range(len(work))]
+        jobs = [work.one(k) for k in range(len(work))]
         doubled = jobs[0].problem.doubled
         outcome = Outcome(work.tasks, np.zeros((2 if doubled else 1) * int(work.tasks.start[-1])), doubled=doubled)
         for k, solution in enumerate(self._solve_jobs(jobs, watch, threads)):

@@ -192,7 +192,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         fits = len(betas) == len(work) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
             return work
-        return replace(work, starts=betas, job=lambda k: replace(work.job(k), start=betas[k]))
+        return replace(work, starts=betas, job=lambda k: replace(work.job(k), start=betas[k]), made={})
 
     def _fingerprint(self, rows: Rows) -> bytes:
         """Of the rows and targets."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from adatron import problems
 from adatron._check import Array, choice, cost, real
 from adatron.certificates import bias
 from adatron.estimators._classifier import KernelClassifier
-from adatron.estimators._fit import Job, Settings, Work
+from adatron.estimators._fit import Settings, Work
 from adatron.estimators._margin import Margin
 from adatron.estimators._outcome import BIAS, RHO, Outcome
 from adatron.problem_set import ProblemSet, Tasks
@@ -240,44 +239,52 @@ class NuSVC(KernelClassifier):
         return None if self._is_hopeless(problem) else Margin(problem, settings.tol, raises_nu=True)
 
     def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
-        made = [self._problem(settings, tasks.signs[at], weight[at]) for at in map(tasks.of, range(len(tasks)))]
-        return ProblemSet.of(made, tasks)
+        positive, negative = (tasks.sums(np.where(side * tasks.signs > 0, weight, 0.0)) for side in (1, -1))
+        half = problems.nu_half(real("nu", self.nu, above=0), positive, negative)
+        lower, upper, ridge = problems.hinge_box(tasks.signs, 1.0, weight)
+        group = (tasks.signs < 0).astype(np.int8)
+        totals = np.column_stack((half, -half))
+        linear = np.zeros(len(weight))
+        return ProblemSet("nu_classification", tasks, linear, lower, upper, ridge, group, totals)
 
     def _is_hopeless(self, problem: Problem) -> bool:
         return bool(problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2)
 
     def _tell(self, work: Work) -> None:
-        made = work.problems()
-        jobs = [work.job(k) for k in range(len(work))]
-        told = [text for text in (self._too_large([made[k] for k in range(len(made))]), self._too_small(jobs)) if text]
+        told = [text for text in (self._too_large(self._allowed(work.problems())), self._too_small(work)) if text]
         if told:
             warnings.warn(" ".join(told), UserWarning, stacklevel=4)
 
     def _warn_of_nu(self, settings: Settings, y: Any, weight: Array) -> None:
         """Warn where ν is too large for the classes: cross-validation does it once for all folds."""
-        pieces = self._pieces(settings, y, weight)[0]
-        if text := self._too_large([problem(None) for _, problem in pieces]):
+        made = [problem(None) for _, problem in self._pieces(settings, y, weight)[0]]
+        allowed = [problem.totals[0] * 2 / (problem.upper - problem.lower).sum() for problem in made]
+        if text := self._too_large(np.array(allowed)):
             warnings.warn(text, UserWarning, stacklevel=4)
 
-    def _too_large(self, parts: Sequence[Problem]) -> str:
+    @staticmethod
+    def _allowed(made: ProblemSet) -> Array:
+        """The ν that the classes' weights allow, of each problem; that asked for where it is less."""
+        return made.totals[:, 0] * 2 / made.tasks.sums(made.upper - made.lower)
+
+    def _too_large(self, allowed: Array) -> str:
         """What to say where the classes' weights do not allow ν."""
-        allowed = [part.totals[0] * 2 / (part.upper - part.lower).sum() for part in parts]
-        short = [nu for nu in allowed if nu < self.nu * (1 - 1e-9)]
+        short = allowed[allowed < self.nu * (1 - 1e-9)].tolist()
         if not short:
             return ""
-        where = "" if len(parts) == 1 else f" in {len(short)} of {len(parts)} binary classifiers"
+        where = "" if len(allowed) == 1 else f" in {len(short)} of {len(allowed)} binary classifiers"
         used = f"{max(short):.6g}" if max(short) - min(short) < 1e-9 else f"{min(short):.6g} to {max(short):.6g}"
         return (
             f"nu={self.nu:g} is more than the classes' weights allow{where}: {used}, twice the lighter one's share, is "
             "used instead."
         )
 
-    def _too_small(self, jobs: Sequence[Job]) -> str:
-        """What to say where ν leaves no margin."""
-        margins = [job.margin for job in jobs if job.margin is not None]
+    def _too_small(self, work: Work) -> str:
+        """What to say where ν leaves no margin; of those solved in a batch it does."""
+        margins = [job.margin for job in work.made.values() if job.margin is not None]
         raised = [margin.smallest for margin in margins if margin.smallest is not None and not margin.flat]
         flat = sum(margin.flat for margin in margins)
-        where = "" if len(jobs) == 1 else f" in {len(raised) or flat} of {len(jobs)} binary classifiers"
+        where = "" if len(work) == 1 else f" in {len(raised) or flat} of {len(work)} binary classifiers"
         if raised:
             return (
                 f"nu={self.nu:g} leaves no margin between the classes{where}: pass nu of at least {max(raised):.6g}, "
@@ -295,15 +302,17 @@ class NuSVC(KernelClassifier):
         return rho if rho > 0 else 1.0
 
     def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
-        coef, biases = outcome.coef.copy(), outcome.certificates[:, BIAS].copy()
+        made, tasks = work.problems(), work.tasks
+        box = tasks.sums(made.upper - made.lower)
+        flat = made.totals[:, 0] < HOPELESS * self.nu * box / 2
+        for k, job in work.made.items():
+            flat[k] |= job.margin is not None and job.margin.flat
         rho = outcome.certificates[:, RHO]
-        for k in range(len(work)):
-            job, at = work.job(k), work.tasks.of(k)
-            if self._is_hopeless(job.problem) or (job.margin is not None and job.margin.flat):
-                # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-                coef[at] = 0.0
-                biases[k] = np.sign(job.problem.upper.sum() + job.problem.lower.sum())
-            elif rho[k] > 0:
-                coef[at] /= rho[k]
-                biases[k] /= rho[k]
+        unit = np.where(rho > 0, rho, 1.0)
+        coef = outcome.coef / np.repeat(unit, np.diff(tasks.start))
+        biases = outcome.certificates[:, BIAS] / unit
+        if flat.any():
+            # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
+            coef[np.repeat(flat, np.diff(tasks.start))] = 0.0
+            biases[flat] = np.sign(tasks.sums(made.upper + made.lower))[flat]
         return coef, biases
