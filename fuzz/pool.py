@@ -19,7 +19,9 @@ COMMAND = (sys.executable, "-m", "fuzz.worker")
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")}
 LIFE = 400  # cases, after which a worker is replaced
 GRACE = 10.0  # seconds that cases have to end when time is up
-STANDSTILL = 60.0  # seconds on the clock without a twentieth of one of CPU, after which a worker is taken for dead
+LOOK = 0.25  # seconds from one look at a worker to the next
+STANDSTILL = 2400  # looks without a twentieth of a second of CPU time, after which a worker is taken for dead: ten
+# minutes. Looks and not the clock, which goes on while the whole machine is paused or this process gets no CPU.
 
 
 class Worker:
@@ -66,21 +68,21 @@ class Worker:
 
     def _message(self, limit: float) -> dict[str, Any]:
         began = self._cpu()
-        moved, moved_at = began, time.monotonic()
+        moved, still = began, 0
         while b"\n" not in self.buffer:
-            if self.selector.select(timeout=0.25):
+            if self.selector.select(timeout=LOOK):
                 assert self.process.stdout is not None
                 more = os.read(self.process.stdout.fileno(), 1 << 16)
                 if not more:
                     raise EOFError
                 self.buffer += more
-            cpu, now = self._cpu(), time.monotonic()
+            cpu, still = self._cpu(), still + 1
             if cpu - began > limit:
                 raise TimeoutError(f"{cpu - began:.0f} s of CPU")
             if cpu - moved > 0.05:
-                moved, moved_at = cpu, now
-            if now - moved_at > STANDSTILL:
-                raise TimeoutError(f"nothing done for {now - moved_at:.0f} s, after {cpu - began:.1f} s of CPU")
+                moved, still = cpu, 0
+            if still > STANDSTILL:
+                raise TimeoutError(f"nothing done in {still * LOOK:.0f} s, after {cpu - began:.1f} s of CPU")
         line, _, self.buffer = self.buffer.partition(b"\n")
         found: dict[str, Any] = json.loads(line)
         return found

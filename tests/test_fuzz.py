@@ -165,7 +165,7 @@ def test_bounds_of_rounding_hold(kernel):
 
 
 WORKER = """
-import json, os, sys
+import json, os, sys, time
 print(json.dumps({"phase": "ready", "limit": 60}), flush=True)
 for line in sys.stdin:
     number = int(line)
@@ -174,6 +174,8 @@ for line in sys.stdin:
         os.abort()
     while number == 2:
         pass
+    if number == 7:
+        time.sleep(600)
     print(json.dumps({"number": number, "about": "", "rows": 5, "outcome": "fitted", "findings": []}), flush=True)
 """
 
@@ -183,6 +185,12 @@ def test_the_pool_survives_crashes_and_hangs():
     assert sorted(results) == [0, 1, 2, 3, 4]
     assert [results[k]["outcome"] for k in range(5)] == ["fitted", "crash", "hang", "fitted", "fitted"]
     assert "SIGABRT" in results[1]["findings"][0]["detail"]
+
+
+def test_the_pool_ends_a_worker_that_does_nothing(monkeypatch):
+    monkeypatch.setattr("fuzz.pool.STANDSTILL", 4)
+    (result,) = campaign([7], command=(sys.executable, "-c", WORKER))
+    assert "nothing done" in result["findings"][0]["detail"]
 
 
 def test_a_case_is_the_same_every_time(capsys):
