@@ -20,7 +20,6 @@ from adatron import Gram, _core, certificate, problems, solve
 from adatron.kernels import Constant, Gaussian, Linear, Precomputed
 from adatron.solution import Status
 from adatron.solvers import LinearSolver
-from adatron.solvers._run import spans
 
 # With rows F and F Fᵀ = K the linear kernel has the Gram matrix that the other solvers' cases have.
 FACTOR = np.linalg.cholesky(K + 1e-14 * np.eye(ROWS))
