@@ -421,17 +421,17 @@ def test_sparse_rows_of_features_are_checked():
 
 def test_coordinate_descent_in_the_core_is_checked():
     rows = native()
-    good = {**spans(problems.hinge(np.array([1.0, -1.0, 1.0, -1.0]))), "beta": np.zeros(4)}
+    good = {**problems.hinge(np.array([1.0, -1.0, 1.0, -1.0])).spans, "beta": np.zeros(4)}
     options = {"scale": 1.0, "constant": 0.0, "seed": 0, "shrinking": True}
     descent = _core.LinearCoordinate64(rows, **good, **options)
     with pytest.raises(ValueError, match="beta has 3 entries: pass 4"):
         descent.load(np.zeros(3))
     with pytest.raises(ValueError, match="beta has 5 entries: pass 4"):
         _core.LinearCoordinate64(rows, **{**good, "beta": np.zeros(5)}, **options)
-    two = spans(problems.nu_classification(np.array([1.0, -1.0, 1.0, -1.0])))
+    two = problems.nu_classification(np.array([1.0, -1.0, 1.0, -1.0])).spans
     with pytest.raises(ValueError, match="totals has 2 entries: pass at most 1"):
         _core.LinearCoordinate64(rows, **two, beta=np.zeros(4), **options)
-    three = spans(problems.hinge(np.array([1.0, -1.0, 1.0])))
+    three = problems.hinge(np.array([1.0, -1.0, 1.0])).spans
     with pytest.raises(ValueError, match="rows=3 for X of 4 rows"):
         _core.LinearCoordinate64(rows, **three, beta=np.zeros(3), **options)
 
