@@ -92,12 +92,14 @@ class _Run(Run):
         super().__init__(problem, gram, start, stop, watch)
         self.inner, self.size, self.fixed = inner, size, fixed
         self.updates = 0
+        self.certified = False
 
     def climb(self) -> Status:
         best, idle = np.inf, 0
         while True:
             verdict = self.look()
             if self.content(verdict):
+                self.certified = True
                 return Status.CONVERGED
             idle = 0 if verdict.objective < best - 1e-14 * abs(best) else idle + 1
             best = min(best, verdict.objective)
@@ -127,8 +129,11 @@ class _Run(Run):
             self.look()
 
     def settle(self) -> None:
-        """A chunk that was cut short may miss its sums by the rounding of what it had in hand."""
-        if self.problem.sums:
+        """A chunk that was cut short may miss its sums by the rounding of what it had in hand.
+
+        What was certified stays as it is: where kernel values are huge, the last digit of a coefficient counts.
+        """
+        if self.problem.sums and not self.certified:
             self.beta = meet_sums(self.problem, self.beta)
 
     def choose(self, g: Array) -> NDArray[np.int64]:
