@@ -39,6 +39,7 @@ class Claims(Words):
             K, A = exact.evaluate(self.kernel, self.X[rows], self.X[columns], dtype)
         return (K + dtype(self.augment), A + np.abs(K) + self.augment) if self.augment else (K, A)
 
+    @np.errstate(all="ignore")  # sums of coefficients without end overflow
     def _solution(self, k: int, problem: Rebuilt, solution: Any) -> None:
         beta, at = np.asarray(solution.beta, dtype=float), solution.certificate
         where = f"problem {k} of {len(self.estimator.solutions_)} ({solution.status}): "

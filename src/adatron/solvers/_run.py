@@ -276,6 +276,8 @@ class Run(ABC):
             verdict = no_certificate(self.problem, self.beta, self.guess)
         if not is_feasible(verdict, self.beta):
             verdict = replace(verdict, gap=nan)
+        if status is Status.CONVERGED and not self.content(verdict):
+            status = Status.STALLED  # what is claimed is what is certified
         return Solution(
             beta=self.beta,
             status=status,
