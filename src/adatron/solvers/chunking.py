@@ -29,7 +29,6 @@ from adatron.trace import Watch
 INNER = 0.1  # a chunk is solved to this part of the violation outside it
 ENOUGH = 0.3  # and never to more than this part of tol
 DOUBT_SOONER = 10  # a chunk is worth so many epochs
-ROUNDING = 1e-13  # of Σ|β|, by which a sum may be off: the certificate was made for coefficients as they are
 IDLE = 5  # chunks in a row that bring nothing
 OWN_ENDS = (Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED, Status.UNBOUNDED)
 
@@ -130,17 +129,11 @@ class _Run(Run):
             self.look()
 
     def settle(self) -> None:
-<<<<<<< HEAD
-        """A chunk that was cut short may miss its sums by the rounding of what it had in hand."""
-        off = max((abs(self.beta[i].sum() - total) for i, total in self.problem.sums), default=0.0)
-        if off > ROUNDING * np.abs(self.beta).sum():
-=======
         """A chunk that was cut short may miss its sums by the rounding of what it had in hand.
 
         What was certified stays as it is: where kernel values are huge, the last digit of a coefficient counts.
         """
         if self.problem.sums and not self.certified:
->>>>>>> a87c2775c6ad50b263577dbc6c44d3badd575acb
             self.beta = meet_sums(self.problem, self.beta)
 
     def choose(self, g: Array) -> NDArray[np.int64]:
