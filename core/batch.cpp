@@ -202,7 +202,9 @@ std::unique_ptr<Gram<T>> Batch<T>::gram(Index k, Buffer<T>& own) const {
     if (fits && double(n) * double(n) * points->work() < one_slice) {
         own = allocate<T>(std::size_t(n) * stride);
         kernel_matrix(kernel_, *points, own.get(), stride);
-        return std::make_unique<Gram<T>>(own.get(), stride, std::move(diagonal), 0, threads, nullptr, true);
+        auto gram = std::make_unique<Gram<T>>(own.get(), stride, std::move(diagonal), 0, threads, nullptr, true);
+        gram->count_computed(n);
+        return gram;
     }
     return std::make_unique<Gram<T>>(kernel_, std::move(points), std::move(diagonal), bytes, threads);
 }
