@@ -40,7 +40,7 @@ public:
     Index rows_cached() const;
     Index capacity() const { return direct() ? count() : capacity_; }
     Index rows_computed() const { return rows_computed_; }
-    void count_computed(Index rows) { rows_computed_ += rows; }  // of a matrix that was made for it
+    void count_computed(Index rows) { rows_computed_ += rows; }           // of a matrix that was made for it
     bool has_source() const { return points_ || matrix_ || distances_; }  // or else rows come from `store` alone
 
     void activate(const Index* index, Index count);
