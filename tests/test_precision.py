@@ -416,3 +416,15 @@ def test_rounding_of_a_function_kernel_counts_outliers():
     error = np.abs(gram.product(coef) - kernel(X, X) @ coef).max()
     assert error > 1e-8
     assert gram.rounding(coef) >= error
+
+
+def test_an_outlier_does_not_hide_negative_curvature():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    X[0] = 1e18
+    y = np.where(random.normal(size=60) > 0, 1.0, -1.0)
+    kernel = Polynomial(3, gamma=0.5, coef0=-1.0)
+    gram = Gram(kernel, X, dtype=np.float64)
+    problem = problems.hinge(y, 1.0)
+    claimed = certificate(problem, gram, np.where(np.arange(60) > 0, 0.5 * y, 0.0))
+    assert np.isnan(claimed.gap)
