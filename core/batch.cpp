@@ -49,7 +49,7 @@ public:
 
     bool advance(double deadline) {
         if (!engine_) {
-            multiply();
+            folded_product(p_, *gram_, beta_.data(), product_);
             const Index most = p_.variables > p_.rows ? whole_doubled : whole;
             const Index size = p_.variables <= most ? p_.variables : p_.rows > many ? large : medium;
             engine_ = std::make_unique<Engine<T>>(p_, *gram_, beta_.data(), product_.data(), int(size));
@@ -89,7 +89,7 @@ public:
 
     // Judges the coefficients as they are now, where that was not done.
     void stop() {
-        if (!engine_) multiply();
+        if (!engine_) folded_product(p_, *gram_, beta_.data(), product_);
         if (!polish_ && engine_) take();
         certificate_ = certify(p_, beta_.data(), product_.data());
     }
@@ -107,26 +107,12 @@ public:
     }
 
 private:
-    // K·fold(β), afresh.
-    void multiply() {
-        std::vector<Index> index;
-        std::vector<double> weight;
-        for (Index r = 0; r < p_.rows; ++r) {
-            const double coefficient = beta_[r] + (p_.variables > p_.rows ? beta_[r + p_.rows] : 0.0);
-            if (coefficient == 0) continue;
-            index.push_back(r);
-            weight.push_back(coefficient);
-        }
-        product_.assign(p_.rows, 0.0);
-        gram_->add_product(index.data(), Index(index.size()), weight.data(), product_.data());
-    }
-
     // The engine's coefficients, and their product afresh.
     void take() {
         std::vector<double> now = beta_;
         engine_->write(now.data());
         if (std::all_of(now.begin(), now.end(), [](double b) { return std::isfinite(b); })) beta_ = std::move(now);
-        multiply();
+        folded_product(p_, *gram_, beta_.data(), product_);
     }
 
     Batch<T>& batch_;

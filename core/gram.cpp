@@ -411,6 +411,22 @@ void Gram<T>::add_product(const Index* index, Index count, const double* weight,
                        threads_);
 }
 
+template <class T>
+void folded_product(const Problem& p, const Gram<T>& gram, const double* beta, std::vector<double>& product) {
+    std::vector<Index> index;
+    std::vector<double> weight;
+    for (Index r = 0; r < p.rows; ++r) {
+        const double coefficient = beta[r] + (p.variables > p.rows ? beta[r + p.rows] : 0.0);
+        if (coefficient == 0) continue;
+        index.push_back(r);
+        weight.push_back(coefficient);
+    }
+    product.assign(p.rows, 0.0);
+    gram.add_product(index.data(), Index(index.size()), weight.data(), product.data());
+}
+
+template void folded_product<float>(const Problem&, const Gram<float>&, const double*, std::vector<double>&);
+template void folded_product<double>(const Problem&, const Gram<double>&, const double*, std::vector<double>&);
 template class Gram<float>;
 template class Gram<double>;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distances.hpp"
+#include "problem.hpp"
 #include "rows.hpp"
 
 namespace adatron {
@@ -117,5 +118,9 @@ private:
     Index used_ = 0;  // slots handed out so far
     Index rows_computed_ = 0;
 };
+
+// K·fold(β) over all rows, afresh.
+template <class T>
+void folded_product(const Problem& problem, const Gram<T>& gram, const double* beta, std::vector<double>& product);
 
 }  // namespace adatron

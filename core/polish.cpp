@@ -38,27 +38,13 @@ Polish::Polish(const Problem& problem, Gram<double>& gram, std::vector<double> b
     : p_(problem), gram_(gram), best_(std::move(beta)), beta_(best_), kkt_violation_(kkt_violation) {
     free_.resize(p_.variables);
     for (Index v = 0; v < p_.variables; ++v) free_[v] = beta_[v] > p_.lower[v] && beta_[v] < p_.upper[v];
-    multiply();
+    folded_product(p_, gram_, beta_.data(), product_);
 }
 
 bool Polish::advance(double deadline) {
     while (rounds_ < most_rounds && round())
         if (seconds_now() > deadline) return false;
     return true;
-}
-
-// K·fold(β) of the present coefficients.
-void Polish::multiply() {
-    std::vector<Index> index;
-    std::vector<double> weight;
-    for (Index r = 0; r < p_.rows; ++r) {
-        const double coefficient = beta_[r] + (p_.variables > p_.rows ? beta_[r + p_.rows] : 0.0);
-        if (coefficient == 0) continue;
-        index.push_back(r);
-        weight.push_back(coefficient);
-    }
-    product_.assign(p_.rows, 0.0);
-    gram_.add_product(index.data(), Index(index.size()), weight.data(), product_.data());
 }
 
 // One system and what follows from it; false if nothing more is to be done.
@@ -74,7 +60,7 @@ bool Polish::round() {
         largest = std::max(largest, std::abs(beta_[v]));
         if (free_[v] && beta_[v] != target[v]) free_[v] = 0, passed = true;
     }
-    multiply();
+    folded_product(p_, gram_, beta_.data(), product_);
     if (passed) return true;
     const Violation at = violation(p_, beta_.data(), product_.data());
     if (at.kkt < kkt_violation_ && at.infeasibility <= feasible * (1 + largest)) {

@@ -28,7 +28,6 @@ public:
 
 private:
     bool round();
-    void multiply();
     bool solve(std::vector<double>& target);
     bool let_go();
     double gradient(Index v) const { return product_[row_of(v)] + p_.ridge[v] * beta_[v] + p_.linear[v]; }
