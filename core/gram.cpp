@@ -213,6 +213,7 @@ void Gram<T>::claim(Index count, std::vector<Index>& slots, std::vector<T*>& out
         if (owner_[s] >= 0) slot_of_[owner_[s]] = -1;
         owner_[s] = -1;
         last_use_[s] = 0;
+        released_[s] = 0;  // or the next claim would take it from the row that it is for now
         out[k] = slot(s);
     }
 }

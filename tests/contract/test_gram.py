@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from adatron import Gram, packing
+from adatron import Gram, packing, problems, solve
 from adatron.kernels import (
     Callable,
     Constant,
@@ -22,6 +22,7 @@ from adatron.kernels import (
     Sigmoid,
 )
 from adatron.packing import expansion, pack
+from adatron.solvers import Decomposition
 
 KERNELS = [
     Linear(),
@@ -425,3 +426,15 @@ print(solve(problems.hinge(np.where(X[:, 0] > 0, 1, -1)), gram).status.value)
 def test_a_cache_that_memory_cannot_hold_becomes_a_smaller_one():
     done = subprocess.run([sys.executable, "-c", SCARCE], capture_output=True, text=True, check=False)
     assert done.stdout == "converged\n", done.stderr
+
+
+@pytest.mark.parametrize("capacity", range(100, 260, 20))
+def test_rows_stored_in_released_slots_stay(monkeypatch, capacity):
+    """The cache fills up while rows are released: what takes their place is not given up with them."""
+    monkeypatch.setattr(packing, "SLICE_OPERATIONS", 1.0)  # a few rows at a time
+    random = np.random.default_rng(0)
+    X = random.normal(size=(600, 20))
+    y = np.where(X[:, 0] + random.normal(size=600) > 0, 1.0, -1.0)
+    gram = Gram(Callable(lambda A, B: A @ B.T), X, dtype=np.float64, cache_bytes=capacity * 600 * 8, threads=1)
+    found = solve(problems.squared_hinge(y, 0.7), gram, Decomposition(working_size=96), tol=1e-6)
+    assert found.converged
