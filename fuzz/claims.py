@@ -68,7 +68,7 @@ class Claims(Words):
             least, most = problem.smallest_curvature(rows, K)
             noise = 1e-5 * most + 1e-11 * len(rows) * float(np.abs(K).max())
             if self.precomputed and (K.astype(np.float32) == K).all():  # a matrix that was rounded to float32
-                noise += float(np.finfo(np.float32).eps * np.sqrt(len(rows)) * np.abs(K).max())
+                noise += float(10 * np.finfo(np.float32).eps * np.sqrt(len(rows)) * np.abs(K).max())
             claims = "converged" if solution.converged else f"gap {at.gap:.2e}" if np.isfinite(at.gap) else ""
             if least < -noise and claims:
                 self.find("not convex", where + f"claims {claims}; curvature from {least:.2e} to {most:.2e}")
