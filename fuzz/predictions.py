@@ -71,6 +71,7 @@ class Predictions(Claims):
         if classifier:
             self._rejects(case.test)
 
+    @np.errstate(over="ignore")  # sums of coefficients without end
     def _model(self, problems: list[Rebuilt]) -> tuple[Array, Array]:
         """Coefficients, one row per output, and biases, from the public attributes: they must be the solutions'."""
         e = self.estimator
