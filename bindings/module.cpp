@@ -496,6 +496,7 @@ void bind_engine(nb::module_& m, const char* name) {
     engine.def_prop_ro("bias", &D::bias);
     engine.def_prop_ro("gap", &D::gap);
     engine.def_prop_ro("steps", &D::steps);
+    engine.def_prop_ro("effort", &D::effort);
     engine.def_prop_ro("rounds", &D::rounds);
     engine.def_prop_ro("newtons", &D::newtons);
 }
@@ -968,11 +969,13 @@ NB_MODULE(_core, m) {
     nb::class_<RunOptions>(m, "RunOptions", "How the engine runs.")
         .def(
             "__init__",
-            [](RunOptions* self, double goal, double seconds, double max_steps, double stay, Index patience,
-               bool each_round,
-               bool record) { new (self) RunOptions{goal, seconds, max_steps, stay, patience, each_round, record}; },
-            nb::kw_only(), "goal"_a, "seconds"_a = infinity, "max_steps"_a = infinity, "stay"_a = RunOptions{}.stay,
-            "patience"_a = RunOptions{}.patience, "each_round"_a = false, "record"_a = false);
+            [](RunOptions* self, double goal, double seconds, double max_steps, double max_effort, double stay,
+               Index patience, bool each_round, bool record) {
+                new (self) RunOptions{goal, seconds, max_steps, max_effort, stay, patience, each_round, record};
+            },
+            nb::kw_only(), "goal"_a, "seconds"_a = infinity, "max_steps"_a = infinity, "max_effort"_a = infinity,
+            "stay"_a = RunOptions{}.stay, "patience"_a = RunOptions{}.patience, "each_round"_a = false,
+            "record"_a = false);
     m.def("seconds_now", &seconds_now, "The clock of traces.");
     bind_certificate(m);
     bind_polish(m);

@@ -58,7 +58,7 @@ public:
             RunOptions o;
             o.goal = batch_.options_.tol;
             o.seconds = std::max(deadline - seconds_now(), 0.0);
-            o.max_steps = double(steps_of_a_row * p_.variables);
+            o.max_effort = double(steps_of_a_row * p_.variables);
             o.patience = patience;
             o.record = batch_.options_.record;
             const RunState state = engine_->run(o);

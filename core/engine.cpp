@@ -21,6 +21,7 @@ constexpr Index more_pair_steps = 200;       // the same where they cannot: too 
 constexpr double slice_steps = 4e7;          // steps times members that take a few hundredths of a second
 constexpr Index small_set = 256;             // members up to which a step takes the same time
 constexpr Index most_free = 1400;            // that are worth a factorisation
+constexpr double cubes_a_step = 1e4;         // free coefficients, cubed, whose factorisation takes as long as a step
 constexpr double few_lit = 0.4;              // stretches: then the matrix is mostly nothing
 constexpr double smaller = 0.99;             // times the violation counts as progress
 constexpr Index rounded = 5;                 // rounds without progress after which the violation may be rounding
@@ -406,7 +407,7 @@ RunState Engine<T>::run(const RunOptions& o) {
                 best_round_ = rounds_;
                 return RunState::stalled;
             }
-            if (!(double(steps_) < o.max_steps)) return RunState::out_of_steps;
+            if (out_of_steps(o)) return RunState::out_of_steps;
             phase_ = Phase::move;
             if (o.each_round) return RunState::running;
         }
@@ -419,12 +420,12 @@ RunState Engine<T>::run(const RunOptions& o) {
         }
         phase_ = Phase::choose;
         const double wanted = whole ? 0.5 * o.goal : std::max(inner * gap_, 0.5 * o.goal);
-        const Index limit = step_limit(o.max_steps);
+        const Index limit = step_limit(o);
         const PairOutcome outcome = advance(wanted, limit);
         if (outcome.unbounded) return RunState::unbounded;
         // pairs that take so long, or for which float32 is too coarse, make room for all free coefficients at once
         const bool slow = outcome.steps >= limit || outcome.gap > std::max(inner * gap_, 0.5 * o.goal);
-        if (slow && double(steps_) < o.max_steps) {
+        if (slow && !out_of_steps(o)) {
             newton_works_ = begin_newton(most_free);
             if (newton_works_) phase_ = Phase::newton;
         }
@@ -433,11 +434,16 @@ RunState Engine<T>::run(const RunOptions& o) {
 
 // Pair steps of one round.
 template <class T>
-Index Engine<T>::step_limit(double max_steps) const {
+Index Engine<T>::step_limit(const RunOptions& o) const {
     const Index size = Index(place_.size());
     const double slice = slice_steps / double(std::max(size, small_set));
     const double limit = std::min(double((newton_works_ ? pair_steps : more_pair_steps) * size), slice);
-    return Index(std::min(limit + 1, max_steps - double(steps_)));
+    return Index(std::ceil(std::min({limit + 1, o.max_steps - double(steps_), o.max_effort - effort()})));
+}
+
+template <class T>
+bool Engine<T>::out_of_steps(const RunOptions& o) const {
+    return double(steps_) >= o.max_steps || effort() >= o.max_effort;
 }
 
 template <class T>
@@ -514,6 +520,7 @@ template <class T>
 Index Engine<T>::end_newton(double deadline) {
     if (!descent_->advance(deadline)) return -1;
     const std::unique_ptr<Descent> done = std::move(descent_);
+    newton_effort_ += std::pow(double(moving_.size()), 3) / cubes_a_step;
     const std::vector<double>& change = done->change();
     const Face& face = done->face();
     if (change.empty()) return 0;

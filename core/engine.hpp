@@ -24,9 +24,10 @@ enum class RunState : std::uint8_t { converged, running, needs_rows, stalled, ou
 
 // How to run. One loop serves single problems, batches, folds and paths: what they do differently is here.
 struct RunOptions {
-    double goal = 1e-3;                                          // KKT violation among the active rows
-    double seconds = std::numeric_limits<double>::infinity();    // to return after, about
-    double max_steps = std::numeric_limits<double>::infinity();  // pair steps of this engine in all
+    double goal = 1e-3;                                           // KKT violation among the active rows
+    double seconds = std::numeric_limits<double>::infinity();     // to return after, about
+    double max_steps = std::numeric_limits<double>::infinity();   // pair steps of this engine in all
+    double max_effort = std::numeric_limits<double>::infinity();  // the same, with Newton steps at what they cost
     double stay = 0.5;        // share of the working set that stays for the next round
     Index patience = 100;     // rounds without a smaller violation before the run has stalled
     bool each_round = false;  // return after each choice of a working set
@@ -71,6 +72,7 @@ public:
     double bias() const { return 0.5 * (level(0) + level(sums_ == 2)); }
     Account account() const;  // of the active coefficients, after `select`
     Index steps() const { return steps_; }
+    double effort() const { return double(steps_) + newton_effort_; }
     Index rounds() const { return rounds_; }
     Index newtons() const { return newtons_; }
 
@@ -92,7 +94,8 @@ private:
     bool hulls_meet() const;
     double noise() const;
     double sum_of_coefficients() const;
-    Index step_limit(double max_steps) const;
+    Index step_limit(const RunOptions& options) const;
+    bool out_of_steps(const RunOptions& options) const;
     Index end_newton(double deadline);
     double level(int group) const { return sums_ ? 0.5 * (range_[group].top + range_[group].bottom) : 0.0; }
     // An odd number of cache lines, so that a column of the block does not fall into few sets of the cache.
@@ -114,6 +117,7 @@ private:
     double stay_ = 0.5;  // part of the working set
     double totals_[2];
     Index steps_ = 0, rounds_ = 0, newtons_ = 0;
+    double newton_effort_ = 0;  // in pair steps
     Index problem_rows_;
 
     std::vector<Index> working_, working_rows_;  // variables (active numbering), kernel rows (the problem's numbering)

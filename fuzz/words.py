@@ -55,6 +55,8 @@ class Words:
         names = (*self.case.estimator.get_params(), "X", "y", "sample_weight", "weight", "gram", "sigma", "cv")
         if not any(re.search(rf"\b{re.escape(each)}\b", text) for each in names):
             self.find("message", f"{where} raised {name}, which names no parameter: {text[:200]!r}")
+        if "no sigma has a bound" in text and self._alike():
+            return "rows that are alike"
         for pattern, kind in REFUSALS.items():
             if re.search(pattern, text):
                 return kind
@@ -67,6 +69,11 @@ class Words:
         if self.case.task != "invalid" and not self._overflows():
             self.find("refused", f"{where}: {text[:200]}")
         return kind
+
+    def _alike(self) -> bool:
+        """Whether all rows are the same, as a small scale beside a large offset makes them."""
+        X = compact(self.case.X, used(self.case.X))
+        return bool((X == X[:1]).all())
 
     def _overflows(self) -> bool:
         X = compact(self.case.X, used(self.case.X))

@@ -205,7 +205,7 @@ class RunState(enum.Enum):
 class RunOptions:
     """How the engine runs."""
 
-    def __init__(self, *, goal: float, seconds: float = float('inf'), max_steps: float = float('inf'), stay: float = 0.5, patience: int = 100, each_round: bool = False, record: bool = False) -> None: ...
+    def __init__(self, *, goal: float, seconds: float = float('inf'), max_steps: float = float('inf'), max_effort: float = float('inf'), stay: float = 0.5, patience: int = 100, each_round: bool = False, record: bool = False) -> None: ...
 
 def seconds_now() -> float:
     """The clock of traces."""
@@ -439,6 +439,9 @@ class Engine32:
     def steps(self) -> int: ...
 
     @property
+    def effort(self) -> float: ...
+
+    @property
     def rounds(self) -> int: ...
 
     @property
@@ -488,6 +491,9 @@ class Engine64:
 
     @property
     def steps(self) -> int: ...
+
+    @property
+    def effort(self) -> float: ...
 
     @property
     def rounds(self) -> int: ...

@@ -171,3 +171,16 @@ def test_a_newton_step_that_is_left_alone_does_no_harm():
     fresh.advance(tolerance=0.5 * gap, max_steps=1000)
     fresh.newton(most=1000)
     np.testing.assert_array_equal(coefficients(engine, y), coefficients(fresh, y))
+
+
+def test_newton_steps_count_towards_the_limit():
+    """A run that factors and factors without getting anywhere must end as one that steps in vain does."""
+    rng = np.random.default_rng(3)
+    X = 1e9 * rng.normal(size=(200, 3))
+    problem = problems.squared_hinge(np.where(rng.random(200) > 0.5, 1.0, -1.0), 1e-2)
+    gram = Gram(Precomputed(), X @ X.T, dtype=np.float64, threads=1)
+    engine = engine_of(problem, gram, problem.start(), size=64)
+    state = engine.run(_core.RunOptions(goal=0.0, max_effort=20_000, patience=10**6))
+    assert state == _core.RunState.out_of_steps
+    assert engine.newtons > 0
+    assert engine.steps < engine.effort < 20_000 + 200**3  # one more than allowed at most

@@ -275,6 +275,16 @@ def test_sonar_is_learned_at_the_width_of_the_least_bound(sonar):
     assert path["error"][0] > 0.4
 
 
+def test_a_bound_that_explodes_ends_the_path():
+    """A hard margin between labels of chance: each width takes far longer than the last, for a bound beyond use."""
+    random = np.random.default_rng(0)
+    points, labels = random.normal(size=(150, 2)), np.where(random.random(150) > 0.5, 1.0, -1.0)
+    path = kernel_path(points, labels, refine=False)
+    bounds = path["bound"]
+    assert bounds[-1] > 10 * bounds.min()
+    assert (bounds[:-1] < 10 * bounds.min()).all()
+
+
 # ---------------------------------------------------------------- refusals
 
 TWICE = (np.vstack((X, X[:1])), np.append(Y, -Y[0]))

@@ -40,6 +40,7 @@ RANGE = (0.1, 3.0)  # of σ, times the median distance
 FACTOR = 1.25
 TURNED = 1.5  # times the least bound, and
 PAST = 3  # points beyond it: then it has clearly turned
+FAR = 10.0  # times the least bound: then one point is enough, and the next ones would take long
 REFINEMENTS = 2
 RADII = ("unit", "ball")
 LOSSES = {"hinge": hinge, "squared_hinge": squared_hinge}
@@ -68,8 +69,8 @@ def kernel_path(
 
     ``sigma`` is (first, last) or a rising list of three or more; without it the range comes from the data: 0.1 to 3
     times the median distance. From first to last σ grows by ``step`` each time, as in the paper, or ``factor`` times.
-    With ``until_turned`` the path ends where the bound is 1.5 times its least, three points past it. ``refine`` looks
-    twice more around the least, halving the steps.
+    With ``until_turned`` the path ends where the bound is 1.5 times its least, three points past it, or 10 times
+    its least. ``refine`` looks twice more around the least, halving the steps.
 
     ``C`` is infinite for the papers' hard margin, for which the bound holds; with a finite C and
     ``loss="squared_hinge"`` it is that of the kernel K + I/2C. ``radius="unit"`` takes R² = max K_ii, which is 1 here
@@ -152,7 +153,8 @@ class _Climber:
                 break
             bounds = np.array([_comparable(point) for point in self.path])
             least = int(bounds.argmin())
-            if until_turned and len(bounds) - 1 - least >= PAST and bounds[-1] > TURNED * bounds[least]:
+            past = len(bounds) - 1 - least
+            if until_turned and bounds[-1] > (TURNED if past >= PAST else FAR) * bounds[least]:
                 break
         for _ in range(REFINEMENTS if refine and len(self.path) > 2 else 0):
             ordered = sorted(self.path.points, key=lambda point: point.sigma)

@@ -108,6 +108,7 @@ class _Run(Run):
         super().__init__(problem, gram, start, stop, watch)
         self.solver = solver
         self.rounds = 0
+        self.effort = 0.0  # pair steps, with Newton steps at what they cost
         self.engine: Any = None  # the core's climb, while one is under way
 
     def budget(self) -> float:
@@ -178,7 +179,8 @@ class _Run(Run):
         options = _core.RunOptions(
             goal=goal,
             seconds=SLICE_SECONDS,
-            max_steps=(stop.max_iter if stop.max_iter >= 0 else self.most_steps()) - done,
+            max_steps=stop.max_iter - done if stop.max_iter >= 0 else inf,
+            max_effort=inf if stop.max_iter >= 0 else self.most_steps() - self.effort,
             patience=WHOLE_PATIENCE if size == len(problem) else PATIENCE[gram.dtype.type],
             each_round=heard,
             record=watch.trace is not None and not heard,
@@ -206,6 +208,7 @@ class _Run(Run):
             if watch.trace is not None and not heard:
                 self.report_rounds(engine.trace)
             self.n_iter += engine.steps
+            self.effort += engine.effort
             self.rounds += engine.rounds
             self.engine = None
 
