@@ -400,6 +400,7 @@ RunState Engine<T>::run(const RunOptions& o) {
                 trace_.push_back({seconds_now(), account(), bias(), rounds_, steps_, gram_.rows_computed(), rows_});
             if (gap <= o.goal) return RunState::converged;
             if (!bounded_ && rounds_ % hull_rounds == 0 && hulls_meet()) return RunState::unbounded;
+            if (falls_forever()) return RunState::unbounded;
             if (gap < smaller * best_gap_) best_gap_ = gap, best_round_ = rounds_;
             const Index waited = rounds_ - best_round_;
             if (waited > o.patience || (whole && exact && waited > rounded && best_gap_ < noise())) {
@@ -470,6 +471,23 @@ bool Engine<T>::hulls_meet() const {
     for (double d : gram_.diagonal()) largest = std::max(largest, d);
     const double sum = sum_of_coefficients();
     return !std::isfinite(sum) || norm < touching * largest * sum * sum;
+}
+
+// Whether the ray from zero through β is feasible and goes down a negative curvature, which only kernels that are not
+// positive semidefinite have.
+template <class T>
+bool Engine<T>::falls_forever() const {
+    if (sums_ == 2 || (sums_ == 1 && totals_[0] != 0)) return false;
+    double form = 0, size = 0;
+    for (Index v = 0; v < Index(beta_.size()); ++v) {
+        const double b = beta_[v];
+        if (b == 0) continue;
+        if (std::isfinite(b > 0 ? upper_[v] : lower_[v])) return false;
+        const double term = b * (product_[row_of(v)] + ridge_[v] * b);
+        form += term;
+        size += std::abs(term);
+    }
+    return form < -std::sqrt(double(std::numeric_limits<T>::epsilon())) * size;
 }
 
 template <class T>

@@ -92,6 +92,7 @@ private:
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     bool begin_newton(Index most);
     bool hulls_meet() const;
+    bool falls_forever() const;
     double noise() const;
     double sum_of_coefficients() const;
     Index step_limit(const RunOptions& options) const;

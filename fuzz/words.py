@@ -73,7 +73,7 @@ class Words:
     def _alike(self) -> bool:
         """Whether all rows are the same, as a small scale beside a large offset makes them."""
         X = compact(self.case.X, used(self.case.X))
-        return bool((X == X[:1]).all())
+        return bool((X[:1] == X).all())
 
     def _overflows(self) -> bool:
         X = compact(self.case.X, used(self.case.X))

@@ -93,6 +93,10 @@ def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: fl
     return verdict
 
 
+class BetaOverflow(ValueError):
+    """Coefficients so large that their sums overflow, though kernel values are finite."""
+
+
 @np.errstate(over="ignore", invalid="ignore")  # coefficients that grow without end overflow, and are judged so
 def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:
     """The same as far as it can be read off K·β: kernel values are taken as they are, and the problem as convex.
@@ -107,6 +111,9 @@ def judgement(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: floa
     coef = problem.fold(point)
     product = np.asarray(gram.product(coef), dtype=np.float64)
     if not np.isfinite(product).all():
+        largest = np.abs(coef).max()
+        if largest > 1 and np.isfinite(gram.product(coef / largest)).all():
+            raise BetaOverflow(f"beta goes up to {largest:.3g}, too far for finite sums: pass smaller coefficients.")
         raise ValueError("gram has values that are not finite: scale X or use a smaller degree.")
     return certified(problem, point, product)
 

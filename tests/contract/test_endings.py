@@ -39,6 +39,7 @@ from cases import (
 )
 
 from adatron import Gram, problems, solve
+from adatron.certificates import judgement
 from adatron.kernels import Callable as Function
 from adatron.kernels import Constant, Linear, Polynomial, Sigmoid
 from adatron.problems import Problem
@@ -493,3 +494,33 @@ def test_indefinite_kernels_end(variant, name, coef0):
     check_feasible(problem, found.beta, room=1e-7 if "qp" in variant else 1e-10)
     if found.converged:  # a point without a way down along any one or two coefficients
         assert judge(problem, found, kernel(X)).kkt_violation <= 1.001e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_negative_curvature_without_bounds_is_an_end(dtype):
+    """Nothing bounds the coefficients of the squared hinge: along negative curvature they would grow till overflow."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    problem = problems.squared_hinge(np.where(rng.random(1200) > 0.5, 1.0, -1.0), 1.0)
+    gram = Gram(Sigmoid(gamma=1.0, coef0=1.0), X, dtype=dtype)
+    solution = Decomposition().solve(problem, gram)
+    assert solution.status is Status.UNBOUNDED
+    assert np.isfinite(solution.beta).all()
+    assert solution.n_iter < 1000
+
+
+def test_coefficients_that_overflow_are_told_from_kernel_values_that_do():
+    problem = problems.hinge(np.array([1.0, -1.0, 1.0]), np.inf)
+    beta = np.array([1e200, -2e200, 1e200])
+    for value, told in [(1e150, "beta goes up to 2e\\+200"), (np.inf, "gram has values that are not finite")]:
+        K = np.diag([value, 1.0, 1.0])
+        with pytest.raises(ValueError, match=told):
+            judgement(problem, Matrix(K), beta)
+
+
+class Matrix:
+    def __init__(self, K):
+        self.K = K
+
+    def product(self, coef):
+        return self.K @ coef

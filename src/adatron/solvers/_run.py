@@ -13,7 +13,7 @@ import numpy as np
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, gradient, judgement
+from adatron.certificates import BetaOverflow, bias, gradient, judgement
 from adatron.gram import Gram, Paced
 from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
@@ -51,6 +51,7 @@ class Run(ABC):
         self.fresh = start is None
         self.before = self.watch.last  # of a climb that this one goes on from: the trace counts on
         self.beta = problem.start() if start is None else np.array(start, dtype=np.float64)
+        self.judged: Array | None = None  # the last β that had a certificate
         self.guess = np.zeros(problem.rows)  # K·fold(β) as the climb knows it
         self.n_iter = 0
         self.evaluations = 0  # of kernel values outside the gram
@@ -167,8 +168,19 @@ class Run(ABC):
         return self.gram.product(self.problem.fold(self.beta), self.watch.check)
 
     def judge(self) -> Certificate:
-        """The certificate of where we stand."""
-        return judgement(self.problem, Paced(self.gram, self.watch.check), self.beta)
+        """The certificate of where we stand; coefficients that overflow end the run where it was judged last."""
+        try:
+            verdict = judgement(self.problem, Paced(self.gram, self.watch.check), self.beta)
+        except BetaOverflow:
+            self.step_back()
+            raise End(Status.STALLED) from None
+        self.judged = self.beta.copy()
+        return verdict
+
+    def step_back(self) -> None:
+        """To coefficients whose sums are finite: along negative curvature they grow without end."""
+        self.beta = self.problem.start() if self.judged is None else self.judged
+        self.trial = None
 
     def content(self, verdict: Certificate) -> bool:
         """Whether the certificate is within the tolerance."""
@@ -270,8 +282,13 @@ class Run(ABC):
         """Coefficients, status and certificate; where no time is left there is none, and its values say so."""
         in_haste = status in (Status.MAX_TIME, Status.INTERRUPTED)
         hurry = Watch(max_time=self.watch.grace if in_haste else None)
+        gram = Paced(self.gram, hurry.check)
         try:
-            verdict = judgement(self.problem, Paced(self.gram, hurry.check), self.beta)
+            try:
+                verdict = judgement(self.problem, gram, self.beta)
+            except BetaOverflow:
+                self.step_back()
+                verdict = judgement(self.problem, gram, self.beta)
         except OutOfTime:
             verdict = no_certificate(self.problem, self.beta, self.guess)
         if not is_feasible(verdict, self.beta):
