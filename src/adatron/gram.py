@@ -37,6 +37,7 @@ FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them 
 FLOAT32_NORMS = 1e-15  # and no largest norm smaller, whose square would vanish
 ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
 BLOCK = 512  # rows and columns that are compared with each other at a time
+PACKED_ROWS = 2048  # support rows that are packed at a time to measure errors: copies of all would double the data
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
 
 
@@ -320,8 +321,11 @@ class Gram:
             return np.asarray(coef[support] @ self.kernel(self.X[support], self.X[rows]))
         if self.dtype == np.float64:
             return extended_sum(self.kernel.terms() or (), self.X[support], coef[support], self.X[rows])
-        values = expansion(self.kernel, self.X[support], coef[support][None], self.X[rows], threads=self.threads)
-        return np.asarray(values[0])
+        total = np.zeros(len(rows))
+        for first in range(0, len(support), PACKED_ROWS):
+            part = support[first : first + PACKED_ROWS]
+            total += expansion(self.kernel, self.X[part], coef[part][None], self.X[rows], threads=self.threads)[0]
+        return total
 
     def _unless(self, known: Arithmetic) -> Gram | None:
         """This matrix, unless it is no more exact than one that is known."""
