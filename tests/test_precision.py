@@ -428,3 +428,15 @@ def test_an_outlier_does_not_hide_negative_curvature():
     problem = problems.hinge(y, 1.0)
     claimed = certificate(problem, gram, np.where(np.arange(60) > 0, 0.5 * y, 0.0))
     assert np.isnan(claimed.gap)
+
+
+def test_a_model_is_not_trusted_for_rounding_by_luck():
+    """Rows that hardly differ all round alike, perhaps to the right number; points beside them do not."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack((rng.normal(size=(1600, 2)), np.full(1600, 9_999_995.0)))
+    model = OneClassSVM(kernel="poly", degree=4, coef0=1.0, nu=0.01, tol=1e-4).fit(X)
+    others = np.column_stack((rng.normal(size=(40, 2)), 9_999_995.0 * (1 + 1e-7 * rng.normal(size=40))))
+    gamma = 1 / (3 * X.var())
+    values = (gamma * others.astype(np.longdouble) @ model.support_vectors_.T.astype(np.longdouble) + 1) ** 4
+    expected = values @ model.dual_coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(others), expected.astype(float), rtol=0, atol=1e-4)

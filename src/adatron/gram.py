@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
 
 from adatron import _core
 from adatron._check import Array
@@ -37,6 +38,8 @@ FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them 
 FLOAT32_NORMS = 1e-15  # and no largest norm smaller, whose square would vanish
 ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
 BLOCK = 512  # rows and columns that are compared with each other at a time
+BESIDE = 24  # points at which errors are measured beside the rows, and
+MOVED = 1e-3  # how far from them each value is, relative to itself
 PACKED_ROWS = 2048  # support rows that are packed at a time to measure errors: copies of all would double the data
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
 
@@ -297,6 +300,38 @@ class Gram:
         exact = self._exactly(support, coef, sample if rows is None else rows[sample])
         return measured_share(np.abs(exact - made[sample]), errors[sample]) * largest + given
 
+    def error_beside(self, coef: Array) -> float:
+        """The largest error of ``coef``'s sums at points beside the rows, in float32; 0 where that is not in use.
+
+        Kernel values of the rows themselves may be exact by accident: where they hardly differ, all round alike.
+        """
+        if self.part_of is not None:
+            whole, index = self.part_of
+            spread = np.zeros(whole.size)
+            spread[index] = coef
+            return whole.error_beside(spread)
+        if self.points is None or self.dtype == np.float64 or self.linear is not None:
+            return 0.0
+        random = np.random.default_rng(0)
+        beside = self.X[np.sort(random.permutation(self.size)[:BESIDE])]
+        if is_sparse(beside):
+            beside = csr_array(beside, copy=True)
+            beside.data = beside.data * (1 + MOVED * random.standard_normal(len(beside.data)))
+        else:
+            beside = beside * (1 + MOVED * random.standard_normal(beside.shape))
+        support = np.flatnonzero(coef)
+        exact = self._expanded(support, coef, beside, EXACT)
+        return float(np.abs(self._expanded(support, coef, beside, self.arithmetic) - exact).max())
+
+    def _expanded(self, support: Index, coef: Array, X: Any, arithmetic: Arithmetic) -> Array:
+        """Σ coef k(x_i, x) over support rows, for other points."""
+        total = np.zeros(X.shape[0])
+        for first in range(0, len(support), PACKED_ROWS):
+            part = support[first : first + PACKED_ROWS]
+            rows, weight = self.X[part], coef[part][None]
+            total += expansion(self.kernel, rows, weight, X, arithmetic=arithmetic, threads=self.threads)[0]
+        return total
+
     def _storage_error(self) -> float:
         """Of values that a matrix or a Python function gives: what keeping them in float32, or making them, costs."""
         if self.by_python and self.dtype == np.float64:
@@ -321,11 +356,7 @@ class Gram:
             return np.asarray(coef[support] @ self.kernel(self.X[support], self.X[rows]))
         if self.dtype == np.float64:
             return extended_sum(self.kernel.terms() or (), self.X[support], coef[support], self.X[rows])
-        total = np.zeros(len(rows))
-        for first in range(0, len(support), PACKED_ROWS):
-            part = support[first : first + PACKED_ROWS]
-            total += expansion(self.kernel, self.X[part], coef[part][None], self.X[rows], threads=self.threads)[0]
-        return total
+        return self._expanded(support, coef, self.X[rows], EXACT)
 
     def _unless(self, known: Arithmetic) -> Gram | None:
         """This matrix, unless it is no more exact than one that is known."""

@@ -129,10 +129,13 @@ class WeightSpace:
 
     def _exactly(self, coef: Array, support: Index, rows: Index) -> Array:
         """K[rows] @ coef in extended precision, where the processor has it."""
-        w = np.zeros(self.features, dtype=np.longdouble)
-        for part in self._parts(support):
-            w += coef[part].astype(np.longdouble) @ self._extended(part)
-        dots = np.concatenate([self._extended(part) @ w for part in self._parts(rows)])
+        if is_sparse(self.X):
+            dots = _sparse_dots(self.X[support], coef[support].astype(np.longdouble), self.X[rows])
+        else:
+            w = np.zeros(self.features, dtype=np.longdouble)
+            for part in self._parts(support):
+                w += coef[part].astype(np.longdouble) @ self.X[part].astype(np.longdouble)
+            dots = np.concatenate([self.X[part].astype(np.longdouble) @ w for part in self._parts(rows)])
         return np.asarray(self.scale * dots + self.constant * coef.astype(np.longdouble).sum(), dtype=np.float64)
 
     def _parts(self, index: Index) -> Iterator[Index]:
@@ -140,11 +143,21 @@ class WeightSpace:
         for first in range(0, len(index), step):
             yield index[first : first + step]
 
-    def _extended(self, index: Index) -> NDArray[np.longdouble]:
-        X = self.X[index]
-        return np.asarray(X.toarray() if is_sparse(X) else X).astype(np.longdouble)
-
     def _slices(self) -> Iterator[tuple[int, int]]:
         step = max(1, int(SLICE_VALUES / self.values_of_a_row))
         for first in range(0, self.count, step):
             yield first, min(self.count, first + step)
+
+
+def _sparse_dots(support: Any, coef: NDArray[np.longdouble], rows: Any) -> NDArray[np.longdouble]:
+    """rows @ (coef @ support), over the features that the support has: there may be millions of others."""
+    features, place = np.unique(support.indices, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    terms = (np.repeat(coef, np.diff(support.indptr)) * support.data)[order]
+    w = np.add.reduceat(terms, np.flatnonzero(np.diff(place[order], prepend=-1))) if len(terms) else terms
+    at = np.searchsorted(features, rows.indices)
+    at[at == len(features)] = 0
+    known = features[at] == rows.indices if len(features) else np.zeros(len(at), dtype=bool)
+    sums = np.zeros(rows.shape[0], dtype=np.longdouble)
+    np.add.at(sums, np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[known], w[at[known]] * rows.data[known])
+    return sums

@@ -16,7 +16,7 @@ from cases import FEW, GUARD, PROBLEMS, ROWS, K, check_feasible, check_optimal, 
 from scipy import sparse
 from test_endings import careful_ctrl_c  # noqa: F401
 
-from adatron import Gram, _core, certificate, problems, solve
+from adatron import Gram, _core, certificate, problems, solve, weight_space
 from adatron.kernels import Constant, Gaussian, Linear, Precomputed
 from adatron.solution import Status
 from adatron.solvers import LinearSolver
@@ -461,3 +461,16 @@ def test_dense_loops_of_every_instruction_set(isa, features, dtype):
     np.testing.assert_allclose(sums, coef @ exact, rtol=1e-12, atol=1e-12)
     some = exact[index] * coef[index, None]
     np.testing.assert_allclose(np.triu(outer), np.triu(some.T @ some), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_extended_sums_of_sparse_rows(seed):
+    rng = np.random.default_rng(seed)
+    count, features = rng.integers(1, 12), rng.integers(1, 30)
+    support, rows = (
+        sparse.random_array((int(n), int(features)), density=rng.random(), rng=rng, format="csr") for n in (count, 5)
+    )
+    coef = rng.normal(size=count)
+    expected = rows.toarray() @ (coef @ support.toarray())
+    made = weight_space._sparse_dots(support, coef.astype(np.longdouble), rows)
+    np.testing.assert_allclose(made.astype(float), expected, rtol=1e-12, atol=1e-14)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 
 from adatron import SVC, problems
 from adatron.gram import Gram
@@ -119,3 +120,14 @@ def test_qp_keeps_its_deadline():
     model = early(SVC(solver="qp", max_time=0.3, n_jobs=1), X, y)
     assert time.process_time() - began < 1.5
     assert model.stop_reason_ == "max_time"
+
+
+def test_problems_that_never_began_claim_no_gap_unless_they_are_convex():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1200, 3)), rng.integers(0, 6, 1200)
+    for kernel, known in [("rbf", True), (lambda A, B: np.tanh(A @ B.T - 1), False)]:
+        with pytest.warns(ConvergenceWarning):
+            model = SVC(kernel=kernel, max_time=1e-4, solver="smo").fit(X, y)
+        waiting = [each for each in model.solutions_ if each.n_iter == 0]
+        assert waiting
+        assert all(np.isnan(each.certificate.gap) != known for each in waiting)

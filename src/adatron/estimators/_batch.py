@@ -125,7 +125,7 @@ def _end(problems: ProblemSet, outcome: Outcome, k: int, ended: Status) -> None:
     """A problem that was not solved in time: as it stands, or as it would have started."""
     outcome.statuses[k] = ended
     if outcome.n_iter[k] == 0:
-        outcome.put(k, unsolved(problems[k], outcome.beta[outcome.variables(k)].copy(), ended))
+        outcome.put(k, unsolved(problems[k], outcome.beta[outcome.variables(k)].copy(), ended, convex=True))
 
 
 def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float, largest: float) -> None:

@@ -155,7 +155,8 @@ def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Sol
     if not is_convex(problem, gram, solution.beta, test=in_time):
         certificate = replace(certificate, primal=np.nan, gap=np.nan)
         status = Status.STATIONARY if status is Status.CONVERGED else status
-    arithmetic = gram.arithmetic if exact_enough else EXACT
+    predicts = exact_enough and (not in_time or gram.error_beside(solution.coef) <= goal)
+    arithmetic = gram.arithmetic if predicts else EXACT
     return replace(solution, certificate=certificate, status=status, arithmetic=arithmetic)
 
 

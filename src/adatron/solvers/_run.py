@@ -318,10 +318,15 @@ def is_feasible(verdict: Certificate, beta: Array) -> bool:
     return not verdict.infeasibility > FEASIBLE * (1 + float(np.abs(beta).max()))
 
 
-def unsolved(problem: Problem, beta: Array, status: Status) -> Solution:
-    """A start handed back as it is. Zero needs no kernel values for its certificate; anything else gets none."""
+def unsolved(problem: Problem, beta: Array, status: Status, *, convex: bool) -> Solution:
+    """A start handed back as it is. Zero needs no kernel values for its certificate; anything else gets none.
+
+    Nor does a problem that is not known to be ``convex`` have a gap.
+    """
     zero = np.zeros(problem.rows)
     verdict = no_certificate(problem, beta, zero) if beta.any() else judgement(problem, _Zero(), beta)
+    if not convex:
+        verdict = replace(verdict, primal=nan, gap=nan)
     return Solution(beta=beta, status=status, certificate=verdict, n_iter=0, seconds=0.0, rows=problem.rows)
 
 
