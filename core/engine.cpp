@@ -26,6 +26,7 @@ constexpr double few_lit = 0.4;              // stretches: then the matrix is mo
 constexpr double smaller = 0.99;             // times the violation counts as progress
 constexpr Index rounded = 5;                 // rounds without progress after which the violation may be rounding
 constexpr Index hull_rounds = 10;            // between two looks at whether hulls meet
+constexpr std::size_t most_traced = 4096;    // rows of the trace
 constexpr double touching = 1e-13;           // squared distance of hulls, relative to the data's, that may be rounding
 constexpr Index padding = -1, phantom = -2;  // positions of the block that hold no variable
 
@@ -396,8 +397,7 @@ RunState Engine<T>::run(const RunOptions& o) {
         }
         if (phase_ == Phase::choose) {
             const double gap = all_ ? take_all() : select();
-            if (o.record)
-                trace_.push_back({seconds_now(), account(), bias(), rounds_, steps_, gram_.rows_computed(), rows_});
+            if (o.record) record();
             if (gap <= o.goal) return RunState::converged;
             if (!bounded_ && rounds_ % hull_rounds == 0 && hulls_meet()) return RunState::unbounded;
             if (falls_forever()) return RunState::unbounded;
@@ -431,6 +431,17 @@ RunState Engine<T>::run(const RunOptions& o) {
             if (newton_works_) phase_ = Phase::newton;
         }
     }
+}
+
+// A row of the trace; of a long run every second row goes, then three of four, and so on, but for the last.
+template <class T>
+void Engine<T>::record() {
+    if (!trace_.empty() && trace_.back().rounds % trace_every_ != 0) trace_.pop_back();
+    if (trace_.size() >= most_traced) {
+        trace_every_ *= 2;
+        std::erase_if(trace_, [&](const TraceRow& row) { return row.rounds % trace_every_ != 0; });
+    }
+    trace_.push_back({seconds_now(), account(), bias(), rounds_, steps_, gram_.rows_computed(), rows_});
 }
 
 // Pair steps of one round.

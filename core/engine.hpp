@@ -91,6 +91,7 @@ private:
     PairOutcome solve_stretches(PairProblem<T>& problem);
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     bool begin_newton(Index most);
+    void record();
     bool hulls_meet() const;
     bool falls_forever() const;
     double noise() const;
@@ -138,6 +139,7 @@ private:
     bool newton_works_ = true;  // as far as the last try can tell
     bool bounded_ = true;       // the box, or a ridge, or two sums: an optimum exists
     std::vector<TraceRow> trace_;
+    Index trace_every_ = 1;  // rounds
 };
 
 }  // namespace adatron

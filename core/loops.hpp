@@ -22,6 +22,20 @@ struct Strips {  // rows
     int count;
 };
 
+// Rows of which most values are zero, by their other values: block by block of features, row by row in each.
+template <class T>
+struct ThinRows {
+    const std::int32_t* start;   // of row r in block b at b * count + r, and the end of all
+    const std::int32_t* offset;  // of a value's feature in a panel
+    const T* value;
+    const T* norms;
+    int count, blocks;
+    int block;  // features
+};
+
+inline constexpr int thin_panels = 4;               // panels that a thin row meets at once
+inline constexpr int thin_block_bytes = 64 * 1024;  // of these panels, a block of features: 12 to 256 KB tried
+
 template <class T>
 struct Panels {  // dense columns [first, last), first a multiple of lanes
     const T* values;
@@ -101,6 +115,8 @@ struct Loops {
     int strip;
     // out[r] is the place of row r's value at column `first`
     void (*fill)(const Epilogue&, const Strips<T>&, const Panels<T>&, T* const* out);
+    // The same for thin rows, and dot products alone; `room` holds thin_panels * lanes values for each row.
+    void (*fill_thin)(const Epilogue&, const ThinRows<T>&, const Panels<T>&, T* const* out, T* room);
     void (*fill_sparse)(const Epilogue&, const SparseRows<T>&, const SparseColumns<T>&, T* const* out);
     // Squared norms of the panels' points, summed in the order of `fill`'s dot products: a point's distance to itself,
     // and to its duplicates, comes out as zero and not as rounding.

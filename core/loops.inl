@@ -18,10 +18,10 @@ namespace {
 
 template <class T>
 Loops<T> table() {
-    return {2 * Traits<T>::lanes, ADATRON_STRIP,   fill<T>,     fill_sparse<T>,
-            squared_norms<T>,     add_rows<T>,     add_sums<T>, solve_pairs<T>,
-            solve_stretches<T>,   exponentials<T>, factor<T>,   solve_factored<T>,
-            solve_forward<T>,     dot<T>,          add_row<T>,  add_outer};
+    return {2 * Traits<T>::lanes, ADATRON_STRIP, fill<T>,           fill_thin<T>,     fill_sparse<T>,
+            squared_norms<T>,     add_rows<T>,   add_sums<T>,       solve_pairs<T>,   solve_stretches<T>,
+            exponentials<T>,      factor<T>,     solve_factored<T>, solve_forward<T>, dot<T>,
+            add_row<T>,           add_outer};
 }
 
 template Loops<float> table<float>();

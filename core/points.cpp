@@ -1,6 +1,7 @@
 #include "points.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <new>
@@ -10,6 +11,7 @@
 namespace adatron {
 namespace {
 
+constexpr double thin = 0.4;          // part of the values that is not zero, below which rows are met by those
 constexpr Index few_values = 200000;  // that one thread lays out in the time it takes to wake another
 
 }  // namespace
@@ -26,14 +28,23 @@ Points<T> Points<T>::pack(const S* x, Index count, int features, Index row_strid
     T* values = p.values_.get();
     T* norms = p.norms_.get();
     if (columns * features < few_values) threads = 1;
+    std::atomic<Index> others{0};  // values that are not zero
     parallel(columns, lanes, threads, [&](Index first, Index last) {
+        Index found = 0;
         for (Index i = first; i < last; ++i) {
             T* target = values + i / lanes * lanes * features + i % lanes;
-            for (int k = 0; k < features; ++k)
-                target[k * lanes] = i < count ? T(double(x[i * row_stride + k]) - (center ? center[k] : 0.0)) : T(0);
+            for (int k = 0; k < features; ++k) {
+                const T value = i < count ? T(double(x[i * row_stride + k]) - (center ? center[k] : 0.0)) : T(0);
+                target[k * lanes] = value;
+                found += value != 0;
+            }
         }
+        others += found;
         p.loops_->norms(p.panels(first, last), norms);
     });
+    const double density = double(others) / std::max(double(count) * features, 1.0);
+    p.thin_ = density < thin;
+    if (p.thin_) p.density_ = density;
     return p;
 }
 
@@ -109,6 +120,8 @@ Points<T> Points<T>::subset(const Index* index, Index count, int threads) const 
         }
         return p;
     }
+    p.density_ = density_;
+    p.thin_ = thin_;
     p.values_ = allocate<T>(std::size_t(columns) * features_);
     const T* from = values_.get();
     T* to = p.values_.get();
@@ -142,6 +155,29 @@ void Points<T>::gather_strips(const Index* index, int count, T* values, T* norms
         const T* source = values_.get() + index[r] / lanes * lanes * features_ + index[r] % lanes;
         for (int k = 0; k < features_; ++k) target[k * strip] = source[k * lanes];
     }
+}
+
+template <class T>
+void Points<T>::gather_thin(const Index* index, int count, std::vector<std::int32_t>& start,
+                            std::vector<std::int32_t>& offset, std::vector<T>& value, T* norms) const {
+    const Index lanes = loops_->lanes;
+    const int block = thin_block();
+    const std::size_t expected = std::size_t(1.2 * density_ * features_ * count) + 16;
+    start.clear();
+    offset.reserve(expected);
+    value.reserve(expected);
+    for (int r = 0; r < count; ++r) norms[r] = norms_[index[r]];
+    for (int begin = 0; begin < features_; begin += block)
+        for (int r = 0; r < count; ++r) {
+            start.push_back(std::int32_t(value.size()));
+            const T* source = values_.get() + index[r] / lanes * lanes * features_ + index[r] % lanes;
+            for (int k = begin; k < std::min(begin + block, features_); ++k)
+                if (const T x = source[k * lanes]; x != 0) {
+                    offset.push_back(std::int32_t(k * lanes));
+                    value.push_back(x);
+                }
+        }
+    start.push_back(std::int32_t(value.size()));
 }
 
 template <class T>

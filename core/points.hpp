@@ -28,7 +28,7 @@ public:
     const Loops<T>& loops() const { return *loops_; }
     std::size_t bytes() const;
     // multiply-adds that a kernel value takes, on average
-    double work() const { return is_sparse() ? double(value_.size()) / double(count_) : double(features_); }
+    double work() const { return is_sparse() ? double(value_.size()) / double(count_) : density_ * features_; }
 
     Points subset(const Index* index, Index count, int threads) const;
 
@@ -39,6 +39,12 @@ public:
 
     // Rows `index` as strips (dense); `values` holds padded(count) * features, `norms` padded(count).
     void gather_strips(const Index* index, int count, T* values, T* norms) const;
+    // Whether most values are zero: rows are then best met by their other values.
+    bool is_thin() const { return thin_; }
+    int thin_block() const { return int(thin_block_bytes / (thin_panels * loops_->lanes * sizeof(T))); }
+    // Such rows, by blocks of so many features (see ThinRows).
+    void gather_thin(const Index* index, int count, std::vector<std::int32_t>& start, std::vector<std::int32_t>& offset,
+                     std::vector<T>& value, T* norms) const;
     int padded(int count) const { return (count + loops_->strip - 1) / loops_->strip * loops_->strip; }
 
     T squared_norm(Index i) const { return norms_[i]; }
@@ -54,8 +60,10 @@ private:
     const Loops<T>* loops_ = &adatron::loops<T>();
     Index count_ = 0;
     int features_ = 0;
-    Buffer<T> values_;  // dense panels
-    Buffer<T> norms_;   // squared, padded to whole panels
+    Buffer<T> values_;    // dense panels
+    double density_ = 1;  // of dense points: part of the values that is not zero, where that is small
+    bool thin_ = false;
+    Buffer<T> norms_;  // squared, padded to whole panels
     std::vector<Index> start_;
     std::vector<std::int32_t> feature_;
     std::vector<T> value_;

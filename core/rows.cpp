@@ -9,14 +9,28 @@
 namespace adatron {
 namespace {
 
-// A batch of rows made ready to meet any columns: strips (dense), or tables a group of `lanes` rows (sparse).
+bool all_dots(const Kernel& kernel) {
+    for (const Term& term : kernel)
+        for (const Factor& factor : term.factors)
+            if (factor.meeting != Meeting::dot) return false;
+    return true;
+}
+
+// A batch of rows made ready to meet any columns: strips (dense), lists of values (thin), or tables a group of `lanes`
+// rows (sparse).
 template <class T>
 class Batch {
 public:
-    Batch(const Points<T>& points, const Index* index, int count) : points_(points), index_(index), count_(count) {
+    Batch(const Kernel& kernel, const Points<T>& points, const Index* index, int count)
+        : points_(points), index_(index), count_(count) {
         const int padded = points.padded(count);
         norms_ = allocate<T>(padded);
         if (points.is_sparse()) return;
+        thin_ = points.is_thin() && all_dots(kernel);
+        if (thin_) {
+            points.gather_thin(index, count, start_, offset_, thin_values_, norms_.get());
+            return;
+        }
         values_ = allocate<T>(std::size_t(padded) * points.features());
         points.gather_strips(index, count, values_.get(), norms_.get());
     }
@@ -26,6 +40,7 @@ public:
     // One factor's values over columns [first, last).
     void fill(const Epilogue& e, const Points<T>& columns, Index first, Index last, T* const* out) const {
         if (points_.is_sparse()) return fill_sparse(e, columns, first, last, out);
+        if (thin_) return fill_thin(e, columns, first, last, out);
         points_.loops().fill(e, Strips<T>{values_.get(), norms_.get(), count_}, columns.panels(first, last), out);
     }
 
@@ -38,10 +53,21 @@ private:
                                         columns.sparse_columns(first, last), out + r);
     }
 
+    void fill_thin(const Epilogue& e, const Points<T>& columns, Index first, Index last, T* const* out) const {
+        const Buffer<T> room = allocate<T>(std::size_t(count_) * thin_panels * points_.loops().lanes);
+        const int blocks = int(start_.size() - 1) / count_;
+        const ThinRows<T> rows{start_.data(), offset_.data(), thin_values_.data(), norms_.get(),
+                               count_,        blocks,         points_.thin_block()};
+        points_.loops().fill_thin(e, rows, columns.panels(first, last), out, room.get());
+    }
+
     const Points<T>& points_;
     const Index* index_;
     int count_;
     Buffer<T> values_, norms_;
+    bool thin_ = false;
+    std::vector<std::int32_t> start_, offset_;
+    std::vector<T> thin_values_;
 };
 
 // The whole kernel over columns [first, last): the first term straight into `out`, later ones by way of `scratch`.
@@ -104,7 +130,7 @@ void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index
     check_alike(rows, columns);
     if (count == 0) return;
     threads = worthwhile(threads, double(count) * double(columns.count()) * (columns.work() + 16));
-    const Batch<T> batch(rows, index, count);
+    const Batch<T> batch(kernel, rows, index, count);
     parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
         std::vector<T*> here(count);
         for (int r = 0; r < count; ++r) here[r] = out[r] + first;
@@ -125,7 +151,7 @@ void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* in
     const int group = sparse ? most : std::max(rows.loops().strip, most / rows.loops().strip * rows.loops().strip);
     std::vector<Batch<T>> batches;
     for (Index r = 0; r < count; r += group)
-        batches.emplace_back(rows, index + r, int(std::min<Index>(group, count - r)));
+        batches.emplace_back(kernel, rows, index + r, int(std::min<Index>(group, count - r)));
     parallel(m, stretch, threads, [&](Index first, Index last) {
         const Buffer<T> values = allocate<T>(std::size_t(group) * stretch);
         std::vector<T*> out_rows(group);
@@ -153,7 +179,7 @@ void kernel_matrix(const Kernel& kernel, const Points<T>& points, T* out, Index 
             index[r] = begin + r;
             here[r] = out + (begin + r) * stride + first;
         }
-        fill_kernel(kernel, Batch<T>(points, index.data(), rows), points, first, m, here.data());
+        fill_kernel(kernel, Batch<T>(kernel, points, index.data(), rows), points, first, m, here.data());
         for (int r = 0; r < rows; ++r) std::fill(out + (begin + r) * stride + m, out + (begin + r + 1) * stride, T(0));
         // the part below the diagonal, in squares whose lines stay in the nearest cache
         for (Index j = begin; j < m; j += 16)

@@ -92,6 +92,25 @@ inline void put(T* out, Vector<T> value, const Formula<T>& f, bool multiply) {
     store(out, value);
 }
 
+// The values of a row at the columns of a panel, of which `left` are there.
+template <class T, Form form>
+inline void finish(const Formula<T>& formula, const Vector<T> (&sum)[2], T norm, const T* norms, Index left, T* out,
+                   bool multiply) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
+    const Vector<T> v0 = formula.template operator()<form>(sum[0], norm + load(norms));
+    const Vector<T> v1 = formula.template operator()<form>(sum[1], norm + load(norms + lanes));
+    if (left >= width) {
+        put(out, v0, formula, multiply);
+        put(out + lanes, v1, formula, multiply);
+    } else {
+        T last[width];
+        for (int i = 0; i < width; ++i) last[i] = i < left ? out[i] : T(0);
+        put(last, v0, formula, multiply);
+        put(last + lanes, v1, formula, multiply);
+        for (int i = 0; i < left; ++i) out[i] = last[i];
+    }
+}
+
 template <class T, Form form, Meeting meeting>
 void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {
     constexpr int lanes = Traits<T>::lanes, width = 2 * lanes, strip = ADATRON_STRIP;
@@ -105,8 +124,6 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
         const int end = begin + block < rows.count ? begin + block : rows.count;
         for (Index c = columns.first; c < columns.last; c += width) {
             const T* panel = columns.values + c * features;
-            const Vector<T> n0 = load(columns.norms + c), n1 = load(columns.norms + c + lanes);
-            const bool whole = c + width <= columns.last;
             const int strips = (end - begin + strip - 1) / strip;
             const int stride = strips < width ? width / strips : 1;
             for (int r = begin; r < end; r += strip) {
@@ -114,27 +131,68 @@ void fill_as(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns,
                 const T* ahead = panel + Index(width) * features + Index(r - begin) / strip * stride * features;
                 meet<T, meeting>(rows.values + Index(r) * features, panel, features, ahead, stride, sum);
                 const int valid = end - r < strip ? end - r : strip;
-                for (int s = 0; s < valid; ++s) {
-                    const T norm = rows.norms[r + s];
-                    const Vector<T> v0 = formula.template operator()<form>(sum[s][0], norm + n0);
-                    const Vector<T> v1 = formula.template operator()<form>(sum[s][1], norm + n1);
-                    T* target = out[r + s] + (c - columns.first);
-                    if (whole) {
-                        put(target, v0, formula, e.multiply);
-                        put(target + lanes, v1, formula, e.multiply);
-                    } else {
-                        T last[width];
-                        const int rest = int(columns.last - c);
-                        for (int i = 0; i < rest; ++i) last[i] = target[i];
-                        for (int i = rest; i < width; ++i) last[i] = T(0);
-                        put(last, v0, formula, e.multiply);
-                        put(last + lanes, v1, formula, e.multiply);
-                        for (int i = 0; i < rest; ++i) target[i] = last[i];
-                    }
-                }
+                for (int s = 0; s < valid; ++s)
+                    finish<T, form>(formula, sum[s], rows.norms[r + s], columns.norms + c, columns.last - c,
+                                    out[r + s] + (c - columns.first), e.multiply);
             }
         }
     }
+}
+
+// The same sums for thin rows, over the features that a row has: adding the products with its zeros would not change
+// them. A row meets several panels at once, so that there are as many sums as the processor can have under way.
+template <class T, Form form, int panels>
+inline void fill_thin_panels(const Epilogue& e, const Formula<T>& formula, const ThinRows<T>& rows,
+                             const Panels<T>& columns, Index c, T* const* out, T* room) {
+    constexpr int lanes = Traits<T>::lanes, width = 2 * lanes;
+    const T* const base = columns.values + c * columns.features;
+    const Index panel = Index(width) * columns.features;
+    constexpr int line = 64 / sizeof(T);
+    for (int b = 0; b < rows.blocks; ++b) {
+        const std::int32_t* start = rows.start + Index(b) * rows.count;
+        // each row calls up its share of the next block, in this panel or the next
+        const bool last = b + 1 == rows.blocks;
+        const T* ahead = last ? base + panels * panel : base + Index(b + 1) * rows.block * width;
+        const int length = (rows.block < columns.features ? rows.block : columns.features) * width;
+        const int share = (length + line * rows.count - 1) / (line * rows.count) * line;
+        for (int r = 0; r < rows.count; ++r) {
+            for (int k = r * share; k < (r + 1) * share && k < length; k += line)
+                for (int p = 0; p < panels; ++p) __builtin_prefetch(ahead + p * panel + k, 0, 3);
+            T* const kept = room + Index(r) * thin_panels * width;
+            Vector<T> sum[panels][2];
+            for (int p = 0; p < panels; ++p)
+                for (int h = 0; h < 2; ++h) sum[p][h] = b == 0 ? Vector<T>{} : load(kept + p * width + h * lanes);
+            for (std::int32_t k = start[r]; k < start[r + 1]; ++k) {
+                const T* x = base + rows.offset[k];
+                const T value = rows.value[k];
+#pragma GCC unroll 8
+                for (int p = 0; p < panels; ++p) {
+                    sum[p][0] += value * load(x + p * panel);
+                    sum[p][1] += value * load(x + p * panel + lanes);
+                }
+            }
+            if (b + 1 < rows.blocks) {
+                for (int p = 0; p < panels; ++p)
+                    for (int h = 0; h < 2; ++h) store(kept + p * width + h * lanes, sum[p][h]);
+                continue;
+            }
+            for (int p = 0; p < panels; ++p) {
+                const Index at = c + p * width;
+                finish<T, form>(formula, sum[p], rows.norms[r], columns.norms + at, columns.last - at,
+                                out[r] + (at - columns.first), e.multiply);
+            }
+        }
+    }
+}
+
+template <class T, Form form>
+void fill_thin_as(const Epilogue& e, const ThinRows<T>& rows, const Panels<T>& columns, T* const* out, T* room) {
+    constexpr int width = 2 * Traits<T>::lanes;
+    const Formula<T> formula(e);
+    Index c = columns.first;
+    for (; c + thin_panels * width <= columns.last; c += thin_panels * width)
+        fill_thin_panels<T, form, thin_panels>(e, formula, rows, columns, c, out, room);
+    for (; c < columns.last; c += width) fill_thin_panels<T, form, 1>(e, formula, rows, columns, c, out, room);
 }
 
 // The sums of one sparse column against a group of sparse rows. Differences run over all features of the group, then
@@ -249,6 +307,18 @@ struct SparseLoop {
         fill_sparse_as<T, form, meeting>(e, rows, columns, out);
     }
 };
+
+template <class T, Form form, Meeting meeting>
+struct ThinLoop {
+    static void run(const Epilogue& e, const ThinRows<T>& rows, const Panels<T>& columns, T* const* out, T* room) {
+        if constexpr (meeting == Meeting::dot) fill_thin_as<T, form>(e, rows, columns, out, room);
+    }
+};
+
+template <class T>
+void fill_thin(const Epilogue& e, const ThinRows<T>& rows, const Panels<T>& columns, T* const* out, T* room) {
+    choose<T, ThinLoop>(e, rows, columns, out, room);
+}
 
 template <class T>
 void fill(const Epilogue& e, const Strips<T>& rows, const Panels<T>& columns, T* const* out) {

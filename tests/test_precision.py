@@ -440,3 +440,16 @@ def test_a_model_is_not_trusted_for_rounding_by_luck():
     values = (gamma * others.astype(np.longdouble) @ model.support_vectors_.T.astype(np.longdouble) + 1) ** 4
     expected = values @ model.dual_coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(others), expected.astype(float), rtol=0, atol=1e-4)
+
+
+def test_roots_of_distances_between_sparse_rows_that_nearly_meet():
+    """From dot products the distance of two near points is noise, and large coefficients make much of it."""
+    X = np.array([[1000.0], [1000.0 + 1e-6], [1003.0], [1001.0]])
+    gram = Gram(Exponential(1.0), sparse.csr_array(X), dtype=np.float64)
+    np.testing.assert_allclose(gram.rows(np.arange(4)), np.exp(-np.abs(X - X.T)), rtol=1e-14)
+
+
+def test_matrices_of_tiny_values_are_not_rounded_to_zero():
+    X = 1e-100 * np.random.default_rng(0).normal(size=(1100, 3))
+    gram = Gram(Precomputed(), X @ X.T, dtype=np.float32)
+    np.testing.assert_allclose(gram.rows(np.arange(5)), (X @ X.T)[:5])

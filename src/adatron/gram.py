@@ -96,7 +96,7 @@ class Gram:
                 )
             if part_of is None:
                 self.asymmetry, largest = _checked_asymmetry(X)
-                if largest > FLOAT32_VALUES:
+                if largest > FLOAT32_VALUES or 0 < largest < 1 / FLOAT32_VALUES:
                     self.dtype = np.dtype(np.float64)
         self.diagonal = checked_diagonal(self.kernel, X)
         self.size = len(self.diagonal)

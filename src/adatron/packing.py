@@ -120,8 +120,10 @@ def pack(X: Any, terms: Terms, dtype: DTypeLike, threads: int, *, few: int = FEW
     dtype = np.dtype(dtype)
     sparse, distances = is_sparse(X), of_distances(terms)
     rooted = any(isinstance(f, Exponential) for _, factors in terms for f in factors)
-    careful = not sparse and (rooted or X.shape[1] <= few)  # a root needs differences near zero
-    center = robust_center(X) if distances and not sparse and dtype == np.float32 and X.shape[0] else None
+    careful = rooted or (not sparse and X.shape[1] <= few)  # a root needs differences near zero
+    center = None
+    if distances and not sparse and dtype == np.float32 and X.shape[0]:
+        center = robust_center(X, keep_zeros=True)
     points = Packed(X, terms, Arithmetic(dtype, differences=careful, center=center), threads)
 
     def fits() -> bool:
@@ -129,7 +131,7 @@ def pack(X: Any, terms: Terms, dtype: DTypeLike, threads: int, *, few: int = FEW
         return largest_exponent(terms, reach) <= LARGEST_EXPONENT[dtype.type]
 
     if not points.arithmetic.differences and not fits():
-        if distances and center is None:
+        if distances:
             center = dense_columns_center(csr_array(X)) if sparse else robust_center(X)
             points = Packed(X, terms, replace(points.arithmetic, center=center), threads) if center.any() else points
         if not fits():

@@ -8,12 +8,12 @@ import numpy as np
 import oracle
 import pytest
 
-from adatron import Gram, problems, solve
+from adatron import Gram, _core, problems, solve
 from adatron.kernels import Constant, Gaussian, Linear, Polynomial, Sigmoid
 from adatron.problems import Problem, certificate
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Stop
-from adatron.trace import Watch
+from adatron.trace import Round, Watch
 
 GUARD = 600.0  # seconds after which a run counts as endless: far more than any takes, however busy the machine
 
@@ -372,3 +372,17 @@ def test_the_solver_alone():
     assert regression.coef.shape == (300,)
     assert len(regression.beta) == 600
     np.testing.assert_array_equal(regression.coef, regression.beta[:300] + regression.beta[300:])
+
+
+def test_the_trace_of_a_long_run_is_bounded():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 5)), np.where(rng.random(400) > 0.5, 1.0, -1.0)
+    problem, gram = problems.hinge(y, 1e3), Gram(Gaussian(1.0), X, dtype=np.float64)
+    beta = problem.start()
+    engine = _core.Engine64(gram.core, **problem.spans, beta=beta, product=np.zeros(400), working_size=2)
+    engine.run(_core.RunOptions(goal=1e-9, max_steps=20_000, patience=10**6, record=True))
+    rounds = engine.trace[:, Round._fields.index("rounds")]
+    assert engine.rounds > 5000
+    assert len(rounds) <= 4097
+    assert rounds[-1] == engine.rounds
+    assert len(set(np.diff(rounds[:-1]))) == 1  # evenly

@@ -25,14 +25,15 @@ KERNELS = {
     "sigmoid": lambda k: k.Sigmoid(0.1, -0.2),
     "mixture": lambda k: 0.5 * k.Gaussian(2.0) * k.Linear() + k.Laplacian(0.1) + 0.25,
 }
-FEATURES = (1, 7, 40)  # differences below 33 features, dot products above
+FEATURES = (1, 7, 40, 300)  # differences below 33 features, dot products above; of the last most values are zero
 LOOSE_TOL = 1e-3
 
 
 def points() -> dict[int, np.ndarray]:
     """Rows to fill kernels with, by the number of features; many entries are zero."""
     rng = np.random.default_rng(0)
-    return {d: rng.normal(size=(77, d)) * (rng.random((77, d)) < (0.6 if d > 1 else 1.0)) for d in FEATURES}
+    filled = {1: 1.0, 300: 0.2}
+    return {d: rng.normal(size=(77, d)) * (rng.random((77, d)) < filled.get(d, 0.6)) for d in FEATURES}
 
 
 def answers(threads: int) -> dict[str, np.ndarray]:

@@ -294,7 +294,7 @@ class Training:
             status = Status.MAX_TIME
         else:
             return None
-        solution = unsolved(job.problem, _start(job), status, convex=self.kernel.positive_semidefinite)
+        solution = unsolved(job.problem, _start(job), status, convex=bool(self.kernel.positive_semidefinite))
         solution.trace = Trace()
         return solution
 
