@@ -125,6 +125,8 @@ class ProblemSet:
         """A feasible point of every problem."""
         if not self.totals.any() and (self.lower <= 0).all() and (self.upper >= 0).all():
             return np.zeros(len(self.linear))
+        if len(self) == 1:
+            return self[0].start()
         return np.concatenate([self[k].start() for k in range(len(self))])
 
     def fold(self, beta: Array) -> Array:

@@ -138,9 +138,9 @@ def _linear_solver_of(estimator: Any) -> LinearSolver | None:
     automatic = isinstance(estimator.solver, str) and estimator.solver == "auto"
     if not automatic or estimator.max_iter != -1:
         return None
-    seed = 0 if estimator.random_state is None else estimator.random_state
-    shrinking = flag("shrinking", estimator.shrinking)
-    return LinearSolver(shrinking=shrinking, seed=int(np.random.default_rng(_seed(seed)).integers(2**31)))
+    wanted, shrinking = estimator.random_state, flag("shrinking", estimator.shrinking)
+    seed = 0 if wanted is None else int(np.random.default_rng(_seed(wanted)).integers(2**31))
+    return LinearSolver(shrinking=shrinking, seed=seed)
 
 
 def _seed(random_state: Any) -> Any:
