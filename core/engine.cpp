@@ -21,6 +21,7 @@ constexpr Index more_pair_steps = 200;       // the same where they cannot: too 
 constexpr double slice_steps = 4e7;          // steps times members that take a few hundredths of a second
 constexpr Index small_set = 256;             // members up to which a step takes the same time
 constexpr Index most_free = 1400;            // that are worth a factorisation
+constexpr double quick_work = 1e9;           // operations that take a hundredth of a second
 constexpr double cubes_a_step = 1e4;         // free coefficients, cubed, whose factorisation takes as long as a step
 constexpr double few_lit = 0.4;              // stretches: then the matrix is mostly nothing
 constexpr double smaller = 0.99;             // times the violation counts as progress
@@ -508,20 +509,32 @@ Index Engine<T>::newton(Index most, double seconds) {
     return end_newton(deadline);
 }
 
+// Whether these rows are at hand, or few enough are not to be fetched at once.
+template <class T>
+bool Engine<T>::bring(const std::vector<Index>& rows) {
+    const Index absent = std::count_if(rows.begin(), rows.end(), [&](Index r) { return !gram_.row(r); });
+    if (absent == 0) return true;
+    if (!gram_.has_source() || double(absent) * gram_.row_work() > quick_work) return false;
+    if (Index(rows.size()) > gram_.capacity()) return false;
+    gram_.fetch(rows.data(), Index(rows.size()), infinity);
+    return true;
+}
+
 // Whether there is anything to do.
 template <class T>
 bool Engine<T>::begin_newton(Index most) {
     const auto& active = gram_.active();
-    std::vector<Index> variables;
-    std::vector<const T*> row;
+    std::vector<Index> variables, wanted;
     for (Index v = 0; v < Index(beta_.size()); ++v) {
         if (!(beta_[v] > lower_[v] && beta_[v] < upper_[v])) continue;
         variables.push_back(v);
-        row.push_back(gram_.row(active[row_of(v)]));
-        if (!row.back() || Index(variables.size()) > most) return false;
+        wanted.push_back(active[row_of(v)]);
+        if (Index(variables.size()) > most) return false;
     }
     const Index n = Index(variables.size());
-    if (n == 0) return false;
+    if (n == 0 || !bring(wanted)) return false;
+    std::vector<const T*> row;
+    for (Index r : wanted) row.push_back(gram_.row(r));
     Face face;
     face.size = n;
     face.sums = sums_;

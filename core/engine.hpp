@@ -91,6 +91,7 @@ private:
     PairOutcome solve_stretches(PairProblem<T>& problem);
     void carry(const std::vector<Index>& variables, const std::vector<double>& change);
     bool begin_newton(Index most);
+    bool bring(const std::vector<Index>& rows);
     void record();
     bool hulls_meet() const;
     bool falls_forever() const;

@@ -15,6 +15,10 @@ namespace {
 constexpr Index smallest_cache = 16;          // rows; a working set needs two, and panels like company
 constexpr std::size_t released_grace = 2000;  // rows that stay a while after release: some do come back
 
+constexpr std::size_t few_bytes = std::size_t(512) << 20;  // of memory that are taken without asking what for
+constexpr double dear = 2;                                 // times that memory's price: such rows are always kept
+constexpr Index sets_kept = 2;                             // working sets whose rows are kept in any case
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -38,6 +42,7 @@ Gram<T>::Gram(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vecto
     : Gram(std::move(diagonal), cache_bytes, threads) {
     kernel_ = std::move(kernel);
     columns_ = points_ = std::move(points);
+    begin_cheaply();
 }
 
 template <class T>
@@ -100,6 +105,36 @@ void Gram<T>::empty_cache() {
     released_.assign(capacity_, 0);
     released_slots_.clear();
     used_ = 0;
+    seen_.assign(count(), 0);
+    begin_cheaply();
+}
+
+template <class T>
+void Gram<T>::begin_cheaply() {
+    worth_ = cheap() ? double(few_bytes / row_bytes()) : double(count());
+}
+
+// Whether computing a row again costs less than memory that the system has to clear for it, or not much more.
+template <class T>
+bool Gram<T>::cheap() const {
+    return points_ && price() < dear;
+}
+
+// Of computing a row, where touching memory for the first time has the price 1: 60 multiply-adds or so.
+template <class T>
+double Gram<T>::price() const {
+    return (points_->work() + 20) / 60;
+}
+
+// Rent or buy: rows that are cheap to compute get more memory only as they are computed again, for what that has cost.
+template <class T>
+void Gram<T>::weigh(const std::vector<Index>& wanted, Index count) {
+    worth_ = std::max(worth_, double(sets_kept * count));
+    if (!cheap()) return;
+    for (Index row : wanted) {
+        if (seen_[row]) worth_ += price();
+        seen_[row] = 1;
+    }
 }
 
 template <class T>
@@ -189,7 +224,8 @@ void Gram<T>::claim(Index count, std::vector<Index>& slots, std::vector<T*>& out
     slots.clear();
     slots.reserve(count);
     out.resize(count);
-    const std::size_t grace = used_ < capacity_ ? released_grace : 0;
+    const Index limit = std::min(capacity_, Index(worth_));
+    const std::size_t grace = used_ < limit ? released_grace : 0;
     while (released_slots_.size() > grace && Index(slots.size()) < count) {
         const Index s = released_slots_.front();
         released_slots_.pop_front();
@@ -199,7 +235,7 @@ void Gram<T>::claim(Index count, std::vector<Index>& slots, std::vector<T*>& out
         slots.push_back(s);
     }
     const Index taken = used_;
-    while (used_ < capacity_ && Index(slots.size()) < count) slots.push_back(used_++);
+    while (used_ < limit && Index(slots.size()) < count) slots.push_back(used_++);
     const Index more = count - Index(slots.size());
     if (more > 0) {
         std::vector<Index> oldest(taken);
@@ -283,9 +319,9 @@ Fetched Gram<T>::fetch(const Index* index, Index count, double seconds) {
     const std::vector<Index> wanted = missing(index, count);
     if (!wanted.empty() && !points_ && !matrix_ && !distances_)
         throw std::logic_error("rows of this matrix must be stored first");
+    weigh(wanted, count);
     // batches of about ten milliseconds, so that the clock is looked at often enough
-    const double work = double(active_count()) * (points_ ? points_->work() + 16 : 4);
-    const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(work, 1.0)), 12, 1024) / 12 * 12;
+    const Index batch = std::clamp<Index>(Index(2.5e9 / std::max(row_work(), 1.0)), 12, 1024) / 12 * 12;
     const double deadline = now() + seconds;
     std::vector<Index> slots;
     std::vector<T*> out;

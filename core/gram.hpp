@@ -60,6 +60,9 @@ public:
         return slot_of_[i] < 0 ? nullptr : slot(slot_of_[i]);
     }
 
+    // Operations that a row takes, about.
+    double row_work() const { return double(active_count()) * (points_ ? points_->work() + 16 : 4); }
+
     // A whole matrix that the engine can work on as it is: its rows' distance in memory, or 0 if it is none.
     Index padded_stride() const { return padded_ && direct() ? matrix_stride_ : 0; }
 
@@ -88,6 +91,10 @@ private:
     void claim(Index count, std::vector<Index>& slots, std::vector<T*>& out);
     void own(const Index* index, const std::vector<Index>& slots);
     void size_slots(Index capacity);
+    void begin_cheaply();
+    bool cheap() const;
+    double price() const;
+    void weigh(const std::vector<Index>& wanted, Index count);
     bool all_active() const { return active_count() == count(); }
     bool direct() const { return matrix_ && all_active(); }  // rows lie in the caller's matrix as they are wanted
 
@@ -115,7 +122,9 @@ private:
     std::vector<std::uint8_t> released_;   // of a slot
     std::deque<Index> released_slots_;     // the longest released first; those used again since are passed over
     std::uint64_t clock_ = 0;
-    Index used_ = 0;  // slots handed out so far
+    Index used_ = 0;                  // slots handed out so far
+    std::vector<std::uint8_t> seen_;  // of a row: computed before
+    double worth_ = 0;                // slots that are worth their memory
     Index rows_computed_ = 0;
 };
 

@@ -16,6 +16,7 @@ from adatron.problem_set import class_pairs
 from adatron.threads import effective_threads
 
 FEW = 16  # rows that are answered without threads, and without laying out anything but them
+EXTENDED = 200_000  # multiplications in extended precision: a millisecond
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,20 @@ class Model:
     def weights(self) -> Array:
         """The weight vector of a linear kernel, one row per output."""
         if not self.edges:
-            weights = self.coef @ self.support
-            return np.asarray(weights.toarray() if hasattr(weights, "toarray") else weights, dtype=np.float64)
+            return _exact_product(self.coef, self.support)
         out = np.zeros((len(self.bias), self.support.shape[1]))
         for run, outputs in self._blocks:
-            part = self.coef[:, run] @ self.support[run]
-            out[outputs] += part.toarray() if hasattr(part, "toarray") else part
+            out[outputs] += _exact_product(self.coef[:, run], self.support[run])
         return out
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is laid out for the core."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def _exact_product(coef: Array, support: Any) -> Array:
+    """coef @ support, in extended precision where that is quick: large coefficients may cancel."""
+    if not hasattr(support, "toarray") and coef.shape[0] * support.size <= EXTENDED:
+        return np.asarray(coef.astype(np.longdouble) @ support, dtype=np.float64)
+    product = coef @ support
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)

@@ -474,3 +474,19 @@ def test_passing_over_zeros_changes_nothing(dtype):
     twice = np.vstack((X, X))
     gram = Gram(Gaussian(1.0), twice, dtype=dtype, threads=1)
     assert (gram.rows(np.arange(90))[np.arange(90), 90 + np.arange(90)] == 1).all()
+
+
+def test_rows_that_are_cheap_take_memory_only_as_they_are_needed_again():
+    """Half a gigabyte is taken without asking; then a row that is new takes the place of the one unused for longest."""
+    X = np.random.default_rng(0).random((60_000, 2)).astype(np.float32)
+    gram = Gram(Gaussian(gamma=1.0), X, dtype=np.float32, cache_bytes=4e9)
+    room = 2**29 // (60_000 * 4)
+    for first in range(0, 3072, 256):
+        gram.core.fetch(np.arange(first, first + 256), seconds=60.0)
+    assert room - 256 < gram.core.rows_cached <= room
+    kept = gram.core.rows_cached
+    for _ in range(3):  # what is asked for again and again is worth its memory
+        for first in range(0, 3072, 256):
+            gram.core.fetch(np.arange(first, first + 256), seconds=60.0)
+    assert gram.core.rows_cached > kept + 100
+    np.testing.assert_allclose(gram.rows([5, 3000]), Gaussian(gamma=1.0)(X[[5, 3000]], X), atol=1e-6)
