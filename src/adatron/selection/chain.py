@@ -2,8 +2,7 @@
 
 From C to a larger C' the coefficients are multiplied by the s that lowers the objective most, which costs nothing
 since their products with K grow alike; where hardly any is at its bound they stay. A climb's product K·β is checked
-against an independent one, by its sum with random weights (Freivalds), and optimality is then judged from it as a
-certificate does.
+against an independent one, by its sum with random weights (Freivalds), and the certificate is then made from it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, gradient, kkt_violation
+from adatron.certificates import bias, certified, gradient
 from adatron.problems import Problem
 from adatron.selection.widths import Matrix
 from adatron.solvers._run import CERTAIN, meet_sums, slack
@@ -98,7 +97,7 @@ class Chain:
         many = self._worth and last is not None and _free(problem, beta) >= WORTHWHILE
         part = self._whole
         steps, idle, fallen = 0, 0, False
-        violation = least = kkt_violation(problem, gradient(problem, product, beta), beta)
+        violation = least = certified(problem, beta, product).kkt_violation
         patience = IDLE if np.isfinite(problem.upper).all() or problem.ridge.any() else 1  # there may be no optimum
         while violation > self.tol * CERTAIN and idle < patience:
             if many:
@@ -111,7 +110,7 @@ class Chain:
             if not self._holds(problem.fold(beta), product):
                 product = self.matrix.product(problem.fold(beta))
                 part.problem = None  # its engine has to be told
-            violation = kkt_violation(problem, gradient(problem, product, beta), beta)
+            violation = certified(problem, beta, product).kkt_violation
             if end == _core.RunState.unbounded:
                 break
             fallen = fallen or end == _core.RunState.stalled  # float32 sums are too coarse
