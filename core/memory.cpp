@@ -1,5 +1,7 @@
 #include "memory.hpp"
 
+#include "pool.hpp"
+
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -14,7 +16,9 @@ namespace {
 
 constexpr std::size_t huge = std::size_t(2) << 20;
 constexpr std::size_t least = std::size_t(1) << 17;   // smaller pieces the system's own allocator keeps
-constexpr std::size_t most = std::size_t(16) << 20;   // larger ones are few, and too much to hold on to
+constexpr std::size_t most = std::size_t(16) << 20;   // larger ones are too much to hold on to for long
+constexpr std::size_t most_large = 2;                 // pieces of those: the points and the rows of a fit
+constexpr std::size_t far_larger = 8;                 // times
 constexpr std::size_t limit = std::size_t(32) << 20;  // of all that is kept
 
 struct Piece {
@@ -26,6 +30,7 @@ struct Shelf {
     std::mutex mutex;
     std::vector<Piece> pieces;
     std::size_t bytes = 0;
+    std::vector<Piece> large;
 };
 
 // Never destroyed: buffers may outlive everything else at exit. A child after fork gets a new one, since another thread
@@ -34,7 +39,39 @@ Shelf* shelf = new Shelf;
 void renew_after_fork() { shelf = new Shelf; }
 const int registered = pthread_atfork(nullptr, nullptr, renew_after_fork);
 
+// A large piece that fits; none, and those of about its size are given back: both at once would be more than was
+// allowed. What is far larger stays, its turn may come.
+Piece take_large(std::size_t bytes) {
+    std::vector<Piece> unfit;
+    Piece found{nullptr, 0};
+    {
+        const std::lock_guard lock(shelf->mutex);
+        auto& large = shelf->large;
+        const auto fits = [&](const Piece& p) { return p.bytes >= bytes && p.bytes <= 2 * bytes; };
+        if (const auto p = std::find_if(large.begin(), large.end(), fits); p != large.end()) {
+            found = *p;
+            large.erase(p);
+            return found;
+        }
+        const auto stays = [&](const Piece& p) { return p.bytes > far_larger * bytes; };
+        const auto end = std::partition(large.begin(), large.end(), stays);
+        unfit.assign(end, large.end());
+        large.erase(end, large.end());
+    }
+    for (const Piece& piece : unfit) std::free(piece.start);
+    return found;
+}
+
 }  // namespace
+
+void give_back_large() {
+    std::vector<Piece> pieces;
+    {
+        const std::lock_guard lock(shelf->mutex);
+        pieces.swap(shelf->large);
+    }
+    for (const Piece& piece : pieces) std::free(piece.start);
+}
 
 void* take(std::size_t& bytes) {
     const auto whole = [&](std::size_t pages) { return (std::max<std::size_t>(bytes, 1) + pages - 1) / pages * pages; };
@@ -55,6 +92,11 @@ void* take(std::size_t& bytes) {
             return piece.start;
         }
     }
+    if (bytes > most)
+        if (const Piece piece = take_large(bytes); piece.start) {
+            bytes = piece.bytes;
+            return piece.start;
+        }
     void* p = std::aligned_alloc(alignment, bytes);
     if (!p) throw std::bad_alloc();
 #if defined(MADV_HUGEPAGE)
@@ -75,6 +117,19 @@ void GiveBack::operator()(void* p) const {
             s.pieces.erase(s.pieces.begin());
         }
         return;
+    }
+    if (bytes > most && pool_is_awake()) {
+        Piece oldest{nullptr, 0};
+        {
+            const std::lock_guard lock(shelf->mutex);
+            shelf->large.push_back({p, bytes});
+            if (shelf->large.size() > most_large) {
+                oldest = shelf->large.front();
+                shelf->large.erase(shelf->large.begin());
+            }
+        }
+        p = oldest.start;
+        if (!pool_is_awake()) give_back_large();  // it fell asleep in between, and will not look again
     }
     std::free(p);
 }

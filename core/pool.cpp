@@ -1,9 +1,12 @@
 #include "pool.hpp"
 
+#include "memory.hpp"
+
 #include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -36,9 +39,12 @@ struct Job {
     }
 };
 
+constexpr std::chrono::milliseconds rest(500);  // after which the pool is idle
+
 class Pool {
 public:
     std::mutex& busy() { return busy_; }
+    bool is_awake() const { return awake_; }
 
     void run(Job& job, int helpers) {
         try {
@@ -52,6 +58,7 @@ public:
             const std::lock_guard lock(mutex_);
             job_ = &job;
             invited_ = helpers;
+            awake_ = helpers > 0;
             generation_.fetch_add(1);
         }
         wake_.notify_all();
@@ -78,7 +85,14 @@ private:
             Job* job = nullptr;
             {
                 std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return generation_.load() != seen; });
+                const auto called = [&] { return generation_.load() != seen; };
+                if (id == 0 && awake_ && !wake_.wait_for(lock, rest, called)) {
+                    awake_ = false;
+                    lock.unlock();
+                    give_back_large();
+                    lock.lock();
+                }
+                wake_.wait(lock, called);
                 seen = generation_.load();
                 if (closing_) return;
                 if (id < invited_) job = job_;
@@ -104,6 +118,7 @@ private:
     Job* job_ = nullptr;
     int invited_ = 0;
     bool closing_ = false;
+    std::atomic<bool> awake_{false};  // at work, or was a moment ago
 };
 
 // A child after fork has none of the parent's threads: it gets a new pool. The old one is left as it is, since its
@@ -113,6 +128,8 @@ void renew_after_fork() { pool = new Pool; }
 const int registered = pthread_atfork(nullptr, nullptr, renew_after_fork);
 
 }  // namespace
+
+bool pool_is_awake() { return pool->is_awake(); }
 
 void parallel(std::int64_t count, std::int64_t grain, int threads, const Work& work) {
     (void)registered;

@@ -14,4 +14,6 @@ namespace adatron {
 void parallel(std::int64_t count, std::int64_t grain, int threads,
               const std::function<void(std::int64_t, std::int64_t)>& work);
 
+bool pool_is_awake();  // at work, or was a moment ago
+
 }  // namespace adatron

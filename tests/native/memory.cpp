@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memory.hpp"
+#include "pool.hpp"
 
 using namespace adatron;
 
@@ -18,6 +19,35 @@ void expect(bool holds, const char* what) {
     if (holds) return;
     ++failures;
     std::printf("%s\n", what);
+}
+
+// They are kept while the pool is awake, two of them, and given back when it has been idle.
+void large_pieces() {
+    constexpr std::size_t size = 8 << 20;  // floats: 32 MB
+    const auto address = [](std::size_t count) {
+        const auto piece = allocate<float>(count);
+        piece[0] = 1;
+        return piece.get();
+    };
+    expect(!pool_is_awake(), "the pool is awake before any work");
+    parallel(100, 1, 2, [](std::int64_t, std::int64_t) {});
+    expect(pool_is_awake(), "the pool is asleep after work");
+    const float* const first = address(size);
+    expect(address(size) == first, "a large piece was not used again");
+    expect(address(size * 3 / 4) == first, "a large piece was not used for a somewhat smaller one");
+    {
+        const auto small = allocate<float>(size * 5 / 8), large = allocate<float>(size * 100);
+        expect(small.get() == first, "a large piece was not used a third time");
+        expect(large.get() != first, "one piece was given to two");
+    }
+    address(size / 2);  // neither fits, one is given back for it, and a piece that is far larger stays
+    {
+        const auto large = allocate<float>(size * 100);
+        large[0] = 1;
+    }
+    for (int k = 0; k < 400 && pool_is_awake(); ++k) usleep(10000);
+    expect(!pool_is_awake(), "the pool does not go to sleep");
+    give_back_large();
 }
 
 }  // namespace
@@ -58,6 +88,7 @@ int main() {
     int status = 1;
     waitpid(child, &status, 0);
     expect(status == 0, "a child after fork cannot allocate");
+    large_pieces();
     std::printf("%d failures\n", failures);
     return failures != 0;
 }
