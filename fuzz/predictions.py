@@ -32,6 +32,9 @@ class Predictions(Claims):
         coef, bias = self._model(problems)
         unit = np.array([s.certificate.rho if type(e).__name__ == "NuSVC" else 1.0 for s in e.solutions_])
         tolerance = self.tol / 2 / np.where(unit > 0, unit, 1.0)
+        if self.said:  # where the fit did not converge, and says so, its certificate tells what rounding may do
+            told = [0.0 if s.converged else np.nan_to_num(s.certificate.rounding) for s in e.solutions_]
+            tolerance = tolerance + 2 * np.array(told) / np.where(unit > 0, unit, 1.0)
         if classifier:
             e.decision_function_shape = "ovo"
 

@@ -453,3 +453,22 @@ def test_matrices_of_tiny_values_are_not_rounded_to_zero():
     X = 1e-100 * np.random.default_rng(0).normal(size=(1100, 3))
     gram = Gram(Precomputed(), X @ X.T, dtype=np.float32)
     np.testing.assert_allclose(gram.rows(np.arange(5)), (X @ X.T)[:5])
+
+
+def test_a_model_is_judged_on_the_way_to_outliers():
+    """A kernel as wide as one outlier is far sees all others alike; a point in between has values of its own."""
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.normal(size=(1248, 5))
+    X[7] = 4e15
+    model = OneClassSVM(tol=1e-4).fit(X, sample_weight=np.exp(2 * rng.normal(size=1248)) * 100)
+    others = np.outer(np.geomspace(1e12, 1e15, 9), np.ones(5) / np.sqrt(5))
+    values = np.exp(-model.gamma_ * cdist(others, model.support_vectors_, "sqeuclidean"))
+    expected = values @ model.dual_coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(others), expected, rtol=1e-12, atol=1e-4)
+
+
+def test_classes_too_far_apart_for_float64_are_arranged_too():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[3] = 1e200
+    with pytest.raises(ValueError, match="kernel="):
+        SVC(kernel="poly", degree=9, multiclass="tree").fit(X, np.arange(40) % 5)

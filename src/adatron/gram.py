@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array, vstack
 
 from adatron import _core
 from adatron._check import Array
@@ -38,7 +38,7 @@ FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them 
 FLOAT32_NORMS = 1e-15  # and no largest norm smaller, whose square would vanish
 ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
 BLOCK = 512  # rows and columns that are compared with each other at a time
-BESIDE = 24  # points at which errors are measured beside the rows, and
+BESIDE = 16  # points at which errors are measured beside the rows, twice, and
 MOVED = 1e-3  # how far from them each value is, relative to itself
 PACKED_ROWS = 2048  # support rows that are packed at a time to measure errors: copies of all would double the data
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
@@ -312,16 +312,24 @@ class Gram:
             return whole.error_beside(spread)
         if self.points is None or self.dtype == np.float64 or self.linear is not None:
             return 0.0
-        random = np.random.default_rng(0)
-        beside = self.X[np.sort(random.permutation(self.size)[:BESIDE])]
-        if is_sparse(beside):
-            beside = csr_array(beside, copy=True)
-            beside.data = beside.data * (1 + MOVED * random.standard_normal(len(beside.data)))
-        else:
-            beside = beside * (1 + MOVED * random.standard_normal(beside.shape))
-        support = np.flatnonzero(coef)
+        support, beside = np.flatnonzero(coef), self._points_beside()
         exact = self._expanded(support, coef, beside, EXACT)
         return float(np.abs(self._expanded(support, coef, beside, self.arithmetic) - exact).max())
+
+    def _points_beside(self) -> Any:
+        """Some rows, each value a little moved, and points on the way from others to the rows farthest out."""
+        assert self.points is not None
+        random = np.random.default_rng(0)
+        some = np.resize(random.permutation(self.size), 2 * BESIDE)
+        far = np.resize(np.argsort(self.points.norms)[-BESIDE:], BESIDE)
+        moved = self.X[some[:BESIDE]].astype(np.float64)
+        near, out, way = self.X[some[BESIDE:]], self.X[far], 10.0 ** (-6 * random.random((BESIDE, 1)))
+        if is_sparse(self.X):
+            moved = csr_array(moved)
+            moved.data *= 1 + MOVED * random.standard_normal(len(moved.data))
+            return csr_array(vstack([moved, diags_array(1 - way[:, 0]) @ near + diags_array(way[:, 0]) @ out]))
+        moved *= 1 + MOVED * random.standard_normal(moved.shape)
+        return np.vstack((moved, (1 - way) * near + way * out))
 
     def _expanded(self, support: Index, coef: Array, X: Any, arithmetic: Arithmetic) -> Array:
         """Σ coef k(x_i, x) over support rows, for other points."""

@@ -6,6 +6,7 @@ from twins.face import descend
 
 from adatron import _core, problems, solve
 from adatron.gram import Gram
+from adatron.kernels import Callable as Function
 from adatron.kernels import Gaussian, Precomputed
 
 USES = ["hinge", "no bias", "squared hinge", "regression", "nu", "ball"]
@@ -116,11 +117,13 @@ def test_too_many_free_coefficients_are_left_alone():
     assert engine.newton(most=40) == 40
 
 
-def test_rows_that_are_not_at_hand_leave_all_alone():
+def test_rows_that_are_not_at_hand_are_fetched_where_they_can_be():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), np.repeat([1.0, -1.0], 20)
     gram = Gram(Gaussian(sigma=0.5), X, dtype=np.float64, threads=1)
-    assert engine_of(problems.hinge(y, 10.0), gram, 0.5 * y).newton(most=100) == 0
+    assert engine_of(problems.hinge(y, 10.0), gram, 0.5 * y).newton(most=100) == 40
+    by_python = Gram(Function(Gaussian(sigma=0.5)), X, dtype=np.float64, threads=1)
+    assert engine_of(problems.hinge(y, 10.0), by_python, 0.5 * y).newton(most=100) == 0
 
 
 def test_a_large_C_and_a_smooth_kernel_take_no_more_than_some_steps():

@@ -210,7 +210,9 @@ class Tree(Scheme):
         from scipy.spatial.distance import squareform
 
         branches: list[Branch] = list(range(len(distances)))
-        symmetric = np.maximum((distances + distances.T) / 2, 0.0)
+        symmetric = np.maximum(distances / 2 + distances.T / 2, 0.0)
+        known = np.isfinite(symmetric)  # what overflows is far away
+        symmetric[~known] = max(1.0, 2 * min(float(symmetric[known].max(initial=0.0)), 1e300))
         np.fill_diagonal(symmetric, 0.0)
         for left, right, *_ in linkage(squareform(symmetric, checks=False), method="average"):
             first, second = branches[int(left)], branches[int(right)]
