@@ -546,6 +546,10 @@ def interrupted(monkeypatch, interrupt, jobs):
     threads = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         cross_validate(SVC(), X, SIGNS, gamma=np.geomspace(0.01, 10, 20), C=(0.1, 1.0, 10.0), n_jobs=jobs)
+    for _ in range(200):  # a thread that was just starting is not waited for, but ends at its next step
+        if threading.active_count() == threads:
+            break
+        time.sleep(0.05)
     assert threading.active_count() == threads
     return len(climbs)
 

@@ -194,8 +194,8 @@ class Grid:
                 self._width(g, matrix, data, splits, scores, violation)
 
         with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(work) for _ in range(workers)]
             try:
+                futures = [pool.submit(work) for _ in range(workers)]
                 while (left := wait(futures, timeout=0.05)).not_done:
                     if any(future.exception() for future in left.done):
                         break
