@@ -499,7 +499,11 @@ bool Engine<T>::falls_forever() const {
         form += term;
         size += std::abs(term);
     }
-    return form < -std::sqrt(double(std::numeric_limits<T>::epsilon())) * size;
+    if (form >= 0) return false;
+    double largest = 0;  // rounding of kernel values gives a matrix that is nearly singular some negative curvature too
+    for (double d : gram_.diagonal()) largest = std::max(largest, std::abs(d));
+    const double sum = sum_of_coefficients(), unit = std::numeric_limits<T>::epsilon();
+    return form < -(std::sqrt(unit) * size + 16 * unit * largest * sum * sum);
 }
 
 template <class T>
