@@ -182,7 +182,8 @@ std::unique_ptr<Gram<T>> Batch<T>::gram(Index k, Buffer<T>& own) const {
         return std::make_unique<Gram<T>>(own.get(), n, std::move(diagonal), 0, threads);
     }
     const Index lanes = loops<T>().lanes;
-    const Index line = 64 / Index(sizeof(T)), stride = ((n + lanes - 1) / lanes * lanes / line | 1) * line;
+    const Index line = 64 / Index(sizeof(T)), unit = std::max(lanes, line);
+    const Index stride = ((n + unit - 1) / unit * unit / line | 1) * line;
     const bool fits = n <= whole && double(n) * double(stride) * sizeof(T) <= std::max(double(bytes), least_matrix);
     auto points = rows ? std::make_shared<const Points<T>>(points_->subset(rows, n, threads)) : points_;
     if (fits && double(n) * double(n) * points->work() < one_slice) {

@@ -25,10 +25,12 @@ bool solve_small(const double (&s)[2][2], double (&r)[2], int n) {
         r[0] /= s[0][0];
         return std::isfinite(r[0]);
     }
-    const double determinant = s[0][0] * s[1][1] - s[0][1] * s[1][0];
-    const double first = (r[0] * s[1][1] - r[1] * s[0][1]) / determinant;
-    r[1] = (s[0][0] * r[1] - s[1][0] * r[0]) / determinant;
-    r[0] = first;
+    // elimination from the larger pivot: where the system is nearly singular, determinants cancel
+    const int top = std::abs(s[1][0]) > std::abs(s[0][0]) ? 1 : 0, other = 1 - top;
+    const double factor = s[other][0] / s[top][0];
+    const double second = (r[other] - factor * r[top]) / (s[other][1] - factor * s[top][1]);
+    r[0] = (r[top] - s[top][1] * second) / s[top][0];
+    r[1] = second;
     return std::isfinite(r[0]) && std::isfinite(r[1]);
 }
 

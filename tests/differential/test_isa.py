@@ -38,7 +38,7 @@ def points() -> dict[int, np.ndarray]:
 
 def answers(threads: int) -> dict[str, np.ndarray]:
     """Kernel rows and decision values of fixed problems, by name."""
-    from adatron import SVC, Gram, kernels
+    from adatron import SVC, SVR, Gram, NuSVR, kernels
 
     rng = np.random.default_rng(0)
     result = {}
@@ -56,6 +56,10 @@ def answers(threads: int) -> dict[str, np.ndarray]:
         if name not in ("sigmoid", "mixture"):  # they have more than one answer, or might
             machine = SVC(kernel=make(kernels), C=2.0, tol=1e-8, n_jobs=threads).fit(X, y)
             result[f"tight {name}"] = machine.decision_function(Z)
+    for n in (3, 9, 12, 13, 30):  # a matrix of their own, padded otherwise by each instruction set
+        X, t = np.repeat(rng.random((n, 30)), 2, axis=0), np.repeat(np.arange(n) % 3, 2)
+        result[f"tight small {n}"] = SVR(n_jobs=threads).fit(X, t).predict(X)
+        result[f"tight nu {n}"] = NuSVR(n_jobs=threads).fit(X, t).predict(X)
     X, Z = rng.normal(size=(2500, 6)), rng.normal(size=(50, 6))
     y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=2500) > 0, 1, -1)
     for shrinking in (True, False):
