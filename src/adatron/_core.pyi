@@ -51,53 +51,6 @@ class Factor:
 class Term:
     def __init__(self, coefficient: float, factors: Sequence[Factor]) -> None: ...
 
-class PairOutcome:
-    @property
-    def steps(self) -> int: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def unbounded(self) -> bool: ...
-
-class Account:
-    @property
-    def objective(self) -> float: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def kkt_violation(self) -> float: ...
-
-    @property
-    def margin(self) -> float: ...
-
-    @property
-    def sum(self) -> float: ...
-
-    @property
-    def support(self) -> int: ...
-
-    @property
-    def at_bound(self) -> int: ...
-
-def account(*, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, rho: float) -> Account:
-    """What a row of the trace says of these coefficients."""
-
-class PairRules:
-    def __init__(self, *, tolerance: float, progress: float, seconds: float, most: int) -> None: ...
-
-class PairEnd(enum.Enum):
-    paused = 0
-
-    missing = 1
-
-    finished = 2
-
-    unbounded = 3
-
 class Points32:
     """Data points packed for the kernel loops."""
 
@@ -178,9 +131,6 @@ def add_product(kernel: Sequence[Term], *, rows: Points32, index: Annotated[NDAr
 def add_product(kernel: Sequence[Term], *, rows: Points64, index: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], columns: Points64, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int) -> None:
     """out += weight @ kernel(rows[index], columns), in float64."""
 
-def cholesky_forward(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> None:
-    """Every row of b becomes the x with L x = b."""
-
 def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> bool:
     """
     The lower triangle of a becomes L with L Lᵀ = a; False if a is not positive definite.
@@ -189,74 +139,8 @@ def cholesky(arg: Annotated[NDArray[numpy.float64], dict(shape=(None, None), ord
 def cholesky_solve(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu')], /) -> None:
     """b, or every row of it, becomes the x with L Lᵀ x = b."""
 
-class RunState(enum.Enum):
-    converged = 0
-
-    running = 1
-
-    needs_rows = 2
-
-    stalled = 3
-
-    out_of_steps = 4
-
-    unbounded = 5
-
-class RunOptions:
-    """How the engine runs."""
-
-    def __init__(self, *, goal: float, seconds: float = float('inf'), max_steps: float = float('inf'), max_effort: float = float('inf'), stay: float = 0.5, patience: int = 100, each_round: bool = False, record: bool = False) -> None: ...
-
-def seconds_now() -> float:
-    """The clock of traces."""
-
-class Certificate:
-    """What coefficients say of themselves; see adatron.certificates."""
-
-    @property
-    def objective(self) -> float: ...
-
-    @property
-    def primal(self) -> float: ...
-
-    @property
-    def gap(self) -> float: ...
-
-    @property
-    def kkt_violation(self) -> float: ...
-
-    @property
-    def infeasibility(self) -> float: ...
-
-    @property
-    def bias(self) -> float: ...
-
-    @property
-    def rho(self) -> float: ...
-
-def certify(*, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Certificate:
-    """The certificate of these coefficients."""
-
-class Polish:
-    """Free coefficients made exact, in float64."""
-
-    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kkt_violation: float) -> None: ...
-
-    def advance(self, *, seconds: float = float('inf')) -> bool:
-        """Go on for about so long; True when done."""
-
-    @property
-    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-
-    @property
-    def kkt_violation(self) -> float: ...
-
-class BatchStatus(enum.Enum):
-    open = 0
-
-    converged = 1
-
-    unsolved = 2
+def cholesky_forward(arg0: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], arg1: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], /) -> None:
+    """Every row of b becomes the x with L x = b."""
 
 def nearby_order(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """An order of rows that keeps neighbours together."""
@@ -393,6 +277,89 @@ class Gram64:
     @property
     def cached_bytes(self) -> int: ...
 
+class Account:
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def kkt_violation(self) -> float: ...
+
+    @property
+    def margin(self) -> float: ...
+
+    @property
+    def sum(self) -> float: ...
+
+    @property
+    def support(self) -> int: ...
+
+    @property
+    def at_bound(self) -> int: ...
+
+def account(*, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, rho: float) -> Account:
+    """What a row of the trace says of these coefficients."""
+
+class Certificate:
+    """What coefficients say of themselves; see adatron.certificates."""
+
+    @property
+    def objective(self) -> float: ...
+
+    @property
+    def primal(self) -> float: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def kkt_violation(self) -> float: ...
+
+    @property
+    def infeasibility(self) -> float: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def rho(self) -> float: ...
+
+def certify(*, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Certificate:
+    """The certificate of these coefficients."""
+
+class PairOutcome:
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def gap(self) -> float: ...
+
+    @property
+    def unbounded(self) -> bool: ...
+
+class RunState(enum.Enum):
+    converged = 0
+
+    running = 1
+
+    needs_rows = 2
+
+    stalled = 3
+
+    out_of_steps = 4
+
+    unbounded = 5
+
+class RunOptions:
+    """How the engine runs."""
+
+    def __init__(self, *, goal: float, seconds: float = float('inf'), max_steps: float = float('inf'), max_effort: float = float('inf'), stay: float = 0.5, patience: int = 100, each_round: bool = False, record: bool = False) -> None: ...
+
+def seconds_now() -> float:
+    """The clock of traces."""
+
 class Engine32:
     """Working-set decomposition over a Gram's active rows."""
 
@@ -500,6 +467,27 @@ class Engine64:
 
     @property
     def newtons(self) -> int: ...
+
+class Polish:
+    """Free coefficients made exact, in float64."""
+
+    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kkt_violation: float) -> None: ...
+
+    def advance(self, *, seconds: float = float('inf')) -> bool:
+        """Go on for about so long; True when done."""
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def kkt_violation(self) -> float: ...
+
+class BatchStatus(enum.Enum):
+    open = 0
+
+    converged = 1
+
+    unsolved = 2
 
 class Batch32:
     """Many small problems, one per thread."""
@@ -634,6 +622,96 @@ class Coordinate64:
 
     @property
     def gain(self) -> float: ...
+
+    def account(self, *, bias: float, rho: float) -> Account: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def wanted(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def updates(self) -> int: ...
+
+    def correct(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class PairRules:
+    def __init__(self, *, tolerance: float, progress: float, seconds: float, most: int) -> None: ...
+
+class PairEnd(enum.Enum):
+    paused = 0
+
+    missing = 1
+
+    finished = 2
+
+    unbounded = 3
+
+class Pairs32:
+    """Two coefficients at a time: SMO and nearest points."""
+
+    def __init__(self, gram: Gram32, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, seed: int) -> None: ...
+
+    def platt(self, rules: PairRules) -> PairEnd: ...
+
+    def simplified(self, rules: PairRules, *, quiet_passes: int) -> PairEnd: ...
+
+    def extreme(self, rules: PairRules) -> PairEnd: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def passes(self) -> int: ...
+
+    @property
+    def last_first(self) -> int: ...
+
+    @property
+    def last_second(self) -> int: ...
+
+    def account(self, *, bias: float, rho: float) -> Account: ...
+
+    @property
+    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def wanted(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def updates(self) -> int: ...
+
+    def correct(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+class Pairs64:
+    """Two coefficients at a time: SMO and nearest points."""
+
+    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, seed: int) -> None: ...
+
+    def platt(self, rules: PairRules) -> PairEnd: ...
+
+    def simplified(self, rules: PairRules, *, quiet_passes: int) -> PairEnd: ...
+
+    def extreme(self, rules: PairRules) -> PairEnd: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def passes(self) -> int: ...
+
+    @property
+    def last_first(self) -> int: ...
+
+    @property
+    def last_second(self) -> int: ...
 
     def account(self, *, bias: float, rho: float) -> Account: ...
 
@@ -797,81 +875,3 @@ class LinearCoordinate64:
 
     @property
     def visited(self) -> float: ...
-
-class Pairs32:
-    """Two coefficients at a time: SMO and nearest points."""
-
-    def __init__(self, gram: Gram32, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, seed: int) -> None: ...
-
-    def platt(self, rules: PairRules) -> PairEnd: ...
-
-    def simplified(self, rules: PairRules, *, quiet_passes: int) -> PairEnd: ...
-
-    def extreme(self, rules: PairRules) -> PairEnd: ...
-
-    @property
-    def bias(self) -> float: ...
-
-    @property
-    def passes(self) -> int: ...
-
-    @property
-    def last_first(self) -> int: ...
-
-    @property
-    def last_second(self) -> int: ...
-
-    def account(self, *, bias: float, rho: float) -> Account: ...
-
-    @property
-    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-
-    @property
-    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-
-    @property
-    def wanted(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-
-    @property
-    def updates(self) -> int: ...
-
-    def correct(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-class Pairs64:
-    """Two coefficients at a time: SMO and nearest points."""
-
-    def __init__(self, gram: Gram64, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, seed: int) -> None: ...
-
-    def platt(self, rules: PairRules) -> PairEnd: ...
-
-    def simplified(self, rules: PairRules, *, quiet_passes: int) -> PairEnd: ...
-
-    def extreme(self, rules: PairRules) -> PairEnd: ...
-
-    @property
-    def bias(self) -> float: ...
-
-    @property
-    def passes(self) -> int: ...
-
-    @property
-    def last_first(self) -> int: ...
-
-    @property
-    def last_second(self) -> int: ...
-
-    def account(self, *, bias: float, rho: float) -> Account: ...
-
-    @property
-    def beta(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-
-    @property
-    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-
-    @property
-    def wanted(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
-
-    @property
-    def updates(self) -> int: ...
-
-    def correct(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
