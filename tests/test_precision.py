@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from adatron import SVC, SVR, Gram, NuSVC, OneClassSVM, certificate, datasets, problems, solve
+from adatron import SVC, SVR, Gram, NuSVC, NuSVR, OneClassSVM, certificate, datasets, problems, solve
 from adatron.kernels import Callable, Exponential, Gaussian, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from adatron.packing import pack
 from adatron.precision import row_errors
@@ -428,6 +428,42 @@ def test_an_outlier_does_not_hide_negative_curvature():
     problem = problems.hinge(y, 1.0)
     claimed = certificate(problem, gram, np.where(np.arange(60) > 0, 0.5 * y, 0.0))
     assert np.isnan(claimed.gap)
+
+
+@pytest.mark.parametrize("rows", [1085, 4000])
+def test_negative_curvature_of_all_rows_outweighs_a_ridge_that_held_that_of_some(rows):
+    X, y = two_classes(rows, 5)
+    kernel = Sigmoid(gamma=0.0075, coef0=-1.0)
+    gram = Gram(kernel, X, dtype=np.float64)
+    least = np.linalg.eigvalsh(kernel(X[:500]))[0] * rows / 500  # of all rows: the eigenvalues grow with their number
+    problem = problems.squared_hinge(y, -0.5 / (0.7 * least), bias="none")  # ridge: 0.7 of what it would take
+    assert np.isnan(certificate(problem, gram, 0.1 * y).gap)
+    if rows <= 2000:
+        held = problems.squared_hinge(y, -0.5 / (1.1 * least), bias="none")
+        assert np.isfinite(certificate(held, gram, 0.1 * y).gap)
+
+
+@pytest.mark.parametrize("row", [77, 777, 1377])
+def test_one_unusual_row_may_be_what_is_not_convex(row):
+    """Where tanh is at its ends the matrix has rank one; a row for which it is not is one in many."""
+    X = 1e3 * np.random.default_rng(0).normal(size=(1400, 1))
+    X[row] = 1e-4
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    problem = problems.squared_hinge(y, 1e3)
+    gram = Gram(Sigmoid(gamma=1.0), X, dtype=np.float64)
+    assert np.isnan(certificate(problem, gram, 0.1 * y * (np.abs(y).cumsum() < 1000)).gap)
+
+
+def test_a_model_is_judged_on_the_way_to_a_single_outlier():
+    """It is one of the rows farthest out, and far from the others of those."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1120, 1))
+    X[7] = 4e9
+    model = NuSVR(C=241_000.0, nu=0.1).fit(X, rng.normal(size=1120))
+    others = np.geomspace(1e5, 1e9, 30)[:, None]
+    values = np.exp(-model.gamma_ * cdist(others, model.support_vectors_, "sqeuclidean"))
+    expected = values @ model.dual_coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.predict(others), expected, atol=1e-3)
 
 
 def test_a_model_is_not_trusted_for_rounding_by_luck():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 MOST = 500  # rows tested: a few milliseconds
 MOST_BY_PYTHON = 250  # of a kernel that is a Python function
+MOST_DOUBTFUL = 2000  # rows of a problem that are all tested where those leave it open: half a second
 SUPPORT = 0.7  # part of them that are support rows, where there are so many
+UNUSUAL = 0.1  # part of them that are chosen for their diagonal: a single row may be what speaks against convexity
 ROUNDING = 1e-9  # of the largest row sum: curvature that is next to none
 OUTLYING = 1e4  # times the median of the diagonal: such rows are also left out
 
@@ -34,7 +37,21 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
         return True
     if not test:
         return False
-    rows = _tested_rows(problem.fold(beta), MOST_BY_PYTHON if gram.by_python else MOST)
+    rows = _tested_rows(problem.fold(beta), gram.diagonal, MOST_BY_PYTHON if gram.by_python else MOST)
+    left_out = problem.rows / len(rows)
+    if not _nothing_speaks_against(problem, gram, rows, 1.0):
+        return False
+    if left_out == 1 or not problem.ridge.any():
+        return True
+    # what outweighs the negative curvature of some rows may not do so for all: it grows with their number
+    if _nothing_speaks_against(problem, gram, rows, left_out):
+        return True
+    return problem.rows <= MOST_DOUBTFUL and _nothing_speaks_against(problem, gram, np.arange(problem.rows), 1.0)
+
+
+def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Array, repeated: float) -> bool:
+    """Whether no negative curvature is found on these rows, each standing for so many."""
+    origin = gram if gram.part_of is None else gram.part_of[0]
     if isinstance(gram.kernel, Precomputed):
         K = np.asarray(gram.X[np.ix_(rows, rows)], dtype=np.float64)
     else:
@@ -43,7 +60,7 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
     size = np.abs(K.diagonal())
     ordinary = size <= OUTLYING * np.median(size)  # beside huge values the curvature of all others would be rounding
     subsets = [np.arange(len(K))] if ordinary.all() else [np.arange(len(K)), np.flatnonzero(ordinary)]
-    return all(_has_no_negative_curvature(K[np.ix_(i, i)], problem, rows[i], given) for i in subsets)
+    return all(_has_no_negative_curvature(repeated * K[np.ix_(i, i)], problem, rows[i], given) for i in subsets)
 
 
 def _has_no_negative_curvature(K: Array, problem: Problem, rows: Array, given: Any) -> bool:
@@ -63,12 +80,18 @@ def _row_sum(K: Array) -> float:
     return float(np.abs(K).sum(axis=1).max())
 
 
-def _tested_rows(coef: Array, most: int) -> Array:
-    """Support rows first, then others, all at random."""
+def _tested_rows(coef: Array, diagonal: Array, most: int) -> Array:
+    """Support rows first, then others, of either those with an unusual diagonal, and else at random."""
     random = np.random.default_rng(0)
-    support, others = (random.permutation(np.flatnonzero(mask)) for mask in (coef != 0, coef == 0))
+    unusual = np.zeros(len(coef), dtype=bool)
+    unusual[np.argsort(np.abs(diagonal - np.median(diagonal)))[-int(UNUSUAL * most) :]] = True
+    support, others = (_at_random(mask, unusual, random) for mask in (coef != 0, coef == 0))
     support = support[: max(int(SUPPORT * most), most - len(others))]
     return np.sort(np.concatenate((support, others[: most - len(support)])))
+
+
+def _at_random(mask: NDArray[np.bool_], first: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
+    return np.concatenate([random.permutation(np.flatnonzero(mask & part)) for part in (first, ~first)])
 
 
 def _along_sums(K: Array, problem: Problem, rows: Array) -> Array:

@@ -320,10 +320,12 @@ class Gram:
         """Some rows, each value a little moved, and points on the way from others to the rows farthest out."""
         assert self.points is not None
         random = np.random.default_rng(0)
-        some = np.resize(random.permutation(self.size), 2 * BESIDE)
-        far = np.resize(np.argsort(self.points.norms)[-BESIDE:], BESIDE)
+        some = np.resize(random.permutation(self.size), 3 * BESIDE)
+        far = np.argsort(self.points.norms)[-BESIDE:]
+        far = np.concatenate((np.repeat(far[-1:], BESIDE), np.resize(far, BESIDE)))
         moved = self.X[some[:BESIDE]].astype(np.float64)
-        near, out, way = self.X[some[BESIDE:]], self.X[far], 10.0 ** (-6 * random.random((BESIDE, 1)))
+        steps = np.concatenate((np.arange(BESIDE) / BESIDE, random.random(BESIDE)))  # of one outlier at every scale
+        near, out, way = self.X[some[BESIDE:]], self.X[far], 10.0 ** (-6 * steps[:, None])
         if is_sparse(self.X):
             moved = csr_array(moved)
             moved.data *= 1 + MOVED * random.standard_normal(len(moved.data))

@@ -611,6 +611,16 @@ def test_folds_with_many_classes_are_not_warned_of():
         machine.fit(X[:60], np.arange(60) // 2)
 
 
+def test_only_the_fit_of_the_parameters_chosen_says_that_it_did_not_converge():
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(56, 1)) * np.where(np.arange(56) < 15, 1e6, 1.0)[:, None]
+    machine = SVR(gamma="adapt", C=8e5, epsilon=0.5, bias="augmented", augment=1e3)  # its folds are fits of their own
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        machine.fit(rows, random.normal(size=56))
+    assert [each.category for each in heard] == [ConvergenceWarning]
+
+
 EXTREMES = {
     "weights of 1e40": (X[:60], Y[:60], np.full(60, 1e40)),
     "weights of 1e-40": (X[:60], Y[:60], np.full(60, 1e-40)),

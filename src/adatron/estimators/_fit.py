@@ -500,15 +500,18 @@ def worst(outcome: Outcome) -> int:
     return min(range(len(outcome)), key=lambda k: (rank[outcome.statuses[k]], -violation[k]))
 
 
-def warn_unless_converged(settings: Settings, outcome: Outcome) -> None:
-    """Say loudly what was not reached; an interrupt goes on its way once the model is usable."""
+def warn_unless_converged(settings: Settings, outcome: Outcome, *, quiet: bool = False) -> None:
+    """Say loudly what was not reached; an interrupt goes on its way once the model is usable.
+
+    ``quiet`` is for the fits of a search within a fit: only that of the parameters chosen has a word to say.
+    """
     if outcome.converged:
         return
     solutions = outcome.solutions
     solution = solutions[worst(outcome)]
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(f"{settings.name} keeps the best machine found before the interrupt.")
-    if not solution.converged:
+    if not solution.converged and not quiet:
         at = solution.certificate
         reached = (
             f"relative duality gap {at.gap:.2e}, KKT violation {at.kkt_violation:.2e}"

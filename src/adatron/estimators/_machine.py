@@ -219,7 +219,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.kkt_violation_ = float(table[:, VIOLATION].max())
         self._reporter.end()
         del self._reporter
-        warn_unless_converged(settings, outcome)
+        warn_unless_converged(settings, outcome, quiet=getattr(self, "_searching", False))
 
     @property
     def solutions_(self) -> list[Solution]:

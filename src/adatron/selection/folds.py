@@ -95,14 +95,14 @@ def cross_validate(
     ``cache_size`` bounds the memory: matrices that all folds share are used where they fit. Ctrl-C ends it within a
     moment.
     """
-    return _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=False)[0]
+    return _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=False)[0]
 
 
 def weighted_validation(
     estimator: Any, X: Any, y: Any, *, gamma: Any, C: Any, cv: Any, scoring: Any, sample_weight: Array, n_jobs: Any
 ) -> tuple[CrossValidation, Array]:
     """The same with scores in which rows count by their weights, and the weight of every fold's test rows."""
-    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, weigh_scores=True)
+    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=True)
     return found, np.array([sample_weight[test].sum() for _, test in splits])
 
 
@@ -117,7 +117,7 @@ def _cross_validated(
     sample_weight: Any,
     n_jobs: int | None,
     *,
-    weigh_scores: bool,
+    within_fit: bool,
 ) -> tuple[CrossValidation, Sequence[tuple[Index, Index]]]:
     began = perf_counter()
     if not hasattr(estimator, "_pieces"):
@@ -132,7 +132,7 @@ def _cross_validated(
     if sample_weight is not None:
         rows = replace(rows, weight=_weights(sample_weight, rows.X.shape[0]))
     if is_classifier(estimator):
-        if not weigh_scores:  # a search within a fit, which has checked them
+        if not within_fit:  # a search within a fit, which has checked them
             check_classification_targets(rows.y)
         if len(classes := np.unique(rows.y)) < 2:
             raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
@@ -146,11 +146,11 @@ def _cross_validated(
     if Cs is not None and not hasattr(estimator, "C"):
         raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
     integer_or_none(n_jobs)
-    if not weigh_scores and hasattr(estimator, "_warn_of_nu"):
+    if not within_fit and hasattr(estimator, "_warn_of_nu"):
         estimator._warn_of_nu(settings, rows.y, np.ones(len(rows.y)) if rows.weight is None else rows.weight)
-    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), weigh_scores)
+    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), within_fit)
     scores, violation = work.run() if work.shared else work.one_by_one()
-    if (again := work.refit_without_margin(scores, violation)) and not weigh_scores:
+    if (again := work.refit_without_margin(scores, violation)) and not within_fit:
         warnings.warn(
             f"nu={estimator.nu:g} leaves no margin between the classes in {again} of {scores.size} fits: the smallest "
             "nu that gives one was used there; pass a larger nu.",

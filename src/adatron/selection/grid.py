@@ -96,14 +96,15 @@ class Grid:
         Cs: Array | None,
         scoring: Any,
         threads: int,
-        weigh_scores: bool = False,
+        within_fit: bool = False,
     ) -> None:
         self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
         self.widths, self.threads = widths, threads
         self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
         self.given_C = Cs is not None
         self.scoring = scoring
-        self.weigh_scores = weigh_scores and rows.weight is not None
+        self.within_fit = within_fit
+        self.weigh_scores = within_fit and rows.weight is not None
         m = rows.X.shape[0]
         self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
         own = settings.kernel
@@ -325,6 +326,7 @@ class Grid:
         rows, precomputed, (train, test) = self.rows, self.settings.precomputed, self.splits[k]
         machine = clone(self.estimator).set_params(warm_start=True)
         machine._quiet = True  # what there is to say of its parameters is said once, for all folds
+        machine._searching = self.within_fit
         if self.widths is not None:
             kernel = of_width(self.settings.kernel, float(self.widths[g]))
             machine.set_params(kernel=kernel, gamma="scale")
