@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from adatron.gram import Gram
     from adatron.problems import Problem
 
+Index = NDArray[np.int64]
+
 MOST = 500  # rows tested: a few milliseconds
 MOST_BY_PYTHON = 250  # of a kernel that is a Python function
 MOST_DOUBTFUL = 2000  # rows of a problem that are all tested where those leave it open: half a second
@@ -49,7 +51,7 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
     return problem.rows <= MOST_DOUBTFUL and _nothing_speaks_against(problem, gram, np.arange(problem.rows), 1.0)
 
 
-def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Array, repeated: float) -> bool:
+def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Index, repeated: float) -> bool:
     """Whether no negative curvature is found on these rows, each standing for so many."""
     origin = gram if gram.part_of is None else gram.part_of[0]
     if isinstance(gram.kernel, Precomputed):
@@ -63,7 +65,7 @@ def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Array, repeated:
     return all(_has_no_negative_curvature(repeated * K[np.ix_(i, i)], problem, rows[i], given) for i in subsets)
 
 
-def _has_no_negative_curvature(K: Array, problem: Problem, rows: Array, given: Any) -> bool:
+def _has_no_negative_curvature(K: Array, problem: Problem, rows: Index, given: Any) -> bool:
     """Whether none is found on these rows, along directions that keep the sums."""
     noise = 10 * float(np.finfo(given).eps) * np.sqrt(len(K)) * float(np.abs(K).max())
     if np.abs(K - K.T).max() > max(noise, ROUNDING * _row_sum(K)):
@@ -80,7 +82,7 @@ def _row_sum(K: Array) -> float:
     return float(np.abs(K).sum(axis=1).max())
 
 
-def _tested_rows(coef: Array, diagonal: Array, most: int) -> Array:
+def _tested_rows(coef: Array, diagonal: Array, most: int) -> Index:
     """Support rows first, then others, of either those with an unusual diagonal, and else at random."""
     random = np.random.default_rng(0)
     unusual = np.zeros(len(coef), dtype=bool)
@@ -90,11 +92,11 @@ def _tested_rows(coef: Array, diagonal: Array, most: int) -> Array:
     return np.sort(np.concatenate((support, others[: most - len(support)])))
 
 
-def _at_random(mask: NDArray[np.bool_], first: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.int64]:
+def _at_random(mask: NDArray[np.bool_], first: NDArray[np.bool_], random: np.random.Generator) -> Index:
     return np.concatenate([random.permutation(np.flatnonzero(mask & part)) for part in (first, ~first)])
 
 
-def _along_sums(K: Array, problem: Problem, rows: Array) -> Array:
+def _along_sums(K: Array, problem: Problem, rows: Index) -> Array:
     """K on the directions that keep every sum: of each group the mean is taken out, on either side."""
     if not problem.sums:
         return K

@@ -144,7 +144,7 @@ def test_a_child_fits_after_its_parent_did(n):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.skipif(
     "ADATRON_SANITIZE" in os.environ,
-    reason="sanitizers do not survive it: ASan's allocator (g++ 12) may be locked at the fork, and then stays so in the "
+    reason="sanitizers do not survive it: ASan's allocator (g++ 12) may be locked at the fork, and stays so in the "
     'child; TSan ends with "dup thread with used id"',
 )
 def test_a_child_fits_while_a_thread_of_its_parent_does():
