@@ -124,11 +124,12 @@ RAW: dict[str, Callable[[], Data]] = {
     "svmguide1": stored("svmguide1"),
     "diabetes": bundled("diabetes"),
     "concrete": stored("concrete"),
+    "friedman 50": lambda: datasets.make_friedman1(50, random_state=0),
     "friedman 2,000": lambda: datasets.make_friedman1(2000, random_state=0),
     "sparse 2 classes": sparse(2),
     "sparse 10 classes": sparse(10),
 }
-REGRESSIONS = ("diabetes", "concrete", "friedman 2,000")
+REGRESSIONS = ("diabetes", "concrete", "friedman 50", "friedman 2,000")
 
 
 @cache
@@ -167,7 +168,7 @@ POINTS = [
     *fits(["sparse 2 classes", "sparse 10 classes"], kernel="rbf"),
     *fits(["sparse 2 classes", "sparse 10 classes"], kernel="linear"),
     *fits(["sparse 2 classes"], kernel="poly", coef0=1.0),
-    *fits(["diabetes", "concrete", "friedman 2,000"], "SVR", kernel="rbf"),
+    *fits(["friedman 50", "diabetes", "concrete", "friedman 2,000"], "SVR", kernel="rbf"),
     *fits(["diabetes", "friedman 2,000"], "SVR", kernel="linear"),
     *fits(["50 rows", "iris", "breast cancer", "2,000 rows", "digits"], "NuSVC", nu=0.1),
     *fits(["50 rows", "breast cancer", "2,000 rows"], "OneClassSVM", nu=0.1),

@@ -282,7 +282,8 @@ void Engine<T>::gather_block(const std::vector<const T*>& row) {
     }
     std::sort(seats.begin(), seats.end(), [](const Seat& a, const Seat& b) { return a.column < b.column; });
     T* block = block_.get();
-    parallel(Index(fresh.size()), 8, gram_.threads(), [&](Index first, Index last) {
+    const int threads = worthwhile(gram_.threads(), scattered * double(fresh.size()) * double(n));
+    parallel(Index(fresh.size()), 8, threads, [&](Index first, Index last) {
         for (Index f = first; f < last; ++f) {
             const Index k = fresh[f];
             const T* from = row[k];
@@ -297,7 +298,7 @@ void Engine<T>::gather_block(const std::vector<const T*>& row) {
             }
         }
     });
-    parallel(n, 16, gram_.threads(), [&](Index first, Index last) {
+    parallel(n, 16, threads, [&](Index first, Index last) {
         for (Index k = first; k < last; ++k) {
             if (fresh_[k]) continue;
             T* out = block + k * stride;

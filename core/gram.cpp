@@ -296,7 +296,8 @@ void Gram<T>::compute(const Index* index, Index count, T* const* out) const {
         });
         return;
     }
-    parallel(count, 1, threads_, [&](Index first, Index last) {
+    const int threads = worthwhile(threads_, (all_active() ? 4 : scattered) * double(count) * double(active_count()));
+    parallel(count, 1, threads, [&](Index first, Index last) {
         for (Index k = first; k < last; ++k) {
             const T* from = matrix_ + index[k] * matrix_stride_;
             if (all_active())
@@ -385,7 +386,8 @@ void Gram<T>::add_rows(const Index* index, Index count, const double* weight, In
 
 template <class T>
 void Gram<T>::compact(const Index* index, Index count, Index done, T* out, Index stride) const {
-    parallel(count - done, 16, threads_, [&](Index first, Index last) {
+    const int threads = worthwhile(threads_, scattered * double(count - done) * double(count));
+    parallel(count - done, 16, threads, [&](Index first, Index last) {
         for (Index i = done + first; i < done + last; ++i) {
             const T* from = row(index[i]);
             for (Index j = 0; j < count; ++j) out[i * stride + j] = from[index[j]];
@@ -393,7 +395,7 @@ void Gram<T>::compact(const Index* index, Index count, Index done, T* out, Index
     });
     // the rest by symmetry, in squares whose rows stay in the nearest cache
     constexpr Index side = 64 / sizeof(T);
-    parallel(done, 4 * side, threads_, [&](Index first, Index last) {
+    parallel(done, 4 * side, threads, [&](Index first, Index last) {
         for (Index i = first; i < last; i += side)
             for (Index j = done; j < count; j += side)
                 for (Index a = i; a < std::min(i + side, last); ++a)

@@ -129,6 +129,8 @@ const int registered = pthread_atfork(nullptr, nullptr, renew_after_fork);
 
 }  // namespace
 
+int worthwhile(int threads, double operations) { return operations < 2e6 ? 1 : threads; }
+
 bool pool_is_awake() { return pool->is_awake(); }
 
 void parallel(std::int64_t count, std::int64_t grain, int threads, const Work& work) {

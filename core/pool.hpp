@@ -14,6 +14,11 @@ namespace adatron {
 void parallel(std::int64_t count, std::int64_t grain, int threads,
               const std::function<void(std::int64_t, std::int64_t)>& work);
 
+// So many threads, or one where there is less to do than waking another takes: some hundred thousand operations (a
+// multiplication is one; a value read from anywhere in memory counts for `scattered`).
+int worthwhile(int threads, double operations);
+constexpr double scattered = 16;
+
 bool pool_is_awake();  // at work, or was a moment ago
 
 }  // namespace adatron

@@ -112,9 +112,6 @@ void fill_kernel(const Kernel& kernel, const Batch<T>& rows, const Points<T>& co
             for (Index j = 0; j < last - first; ++j) out[r][j] += T(constant);
 }
 
-// Waking another thread takes as long as some hundred thousand operations.
-int worthwhile(int threads, double operations) { return operations < 2e6 ? 1 : threads; }
-
 template <class T>
 void check_alike(const Points<T>& rows, const Points<T>& columns) {
     if (rows.is_sparse() != columns.is_sparse() || rows.features() != columns.features() ||

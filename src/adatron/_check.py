@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from numbers import Integral, Real
 from typing import Any
 
@@ -34,19 +34,24 @@ def real(
     infinite: bool = False,
 ) -> float:
     """The value as a float, if it is a number in range; `infinite` lets +inf pass."""
-    wish = "a number" if infinite else "a finite number"
-    wish += f" greater than {above:g}" if above is not None else ""
-    wish += f" of at least {at_least:g}" if at_least is not None else ""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
+        wish = _range(above, at_least, infinite)
         raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass {wish}.")
     try:
         number = float(value)
     except OverflowError:  # an integer of hundreds of digits
-        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.") from None
+        number = nan
     in_range = (above is None or number > above) and (at_least is None or number >= at_least)
     if not in_range or not (isfinite(number) or (infinite and number == inf)):
-        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.")
+        raise ValueError(f"{name}={shown(value)} is out of range: pass {_range(above, at_least, infinite)}.")
     return number
+
+
+def _range(above: float | None, at_least: float | None, infinite: bool) -> str:
+    """Which numbers would do."""
+    wish = "a number" if infinite else "a finite number"
+    wish += f" greater than {above:g}" if above is not None else ""
+    return wish + (f" of at least {at_least:g}" if at_least is not None else "")
 
 
 def cost(name: str, value: Any, *, infinite: bool = True) -> float:
@@ -68,14 +73,15 @@ def flag(name: str, value: Any) -> bool:
 
 def integer(name: str, value: Any, *, at_least: int = 0) -> int:
     """The value as an int, if it is an integer in range."""
-    wish = f"an integer of at least {at_least}"
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass {wish}.")
-    if int(value) < at_least:
+        raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass an integer of at least {at_least}.")
+    number = int(value)
+    if number < at_least:
+        raise ValueError(f"{name}={shown(value)} is out of range: pass an integer of at least {at_least}.")
+    if number >= 2**63:
+        wish = f"an integer of at least {at_least} and less than 2**63"
         raise ValueError(f"{name}={shown(value)} is out of range: pass {wish}.")
-    if int(value) >= 2**63:
-        raise ValueError(f"{name}={shown(value)} is out of range: pass {wish} and less than 2**63.")
-    return int(value)
+    return number
 
 
 def choice(name: str, value: Any, options: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,17 @@ from adatron._check import Array, sound
 
 Matrix = Any  # a dense array or any SciPy sparse matrix: (rows, features)
 Metric = Literal["sqeuclidean", "euclidean", "cityblock"]
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_ready(values: Any, ndim: int) -> bool:
+    """Whether these are finite numbers in the form in which the core takes them, as far as one look can tell."""
+    if type(values) is not np.ndarray or values.ndim != ndim or not values.size:
+        return False
+    if ndim > 1 and not values.flags.c_contiguous:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return values.dtype in FLOATS and isfinite(values.sum())
 
 
 def is_sparse(X: Matrix) -> bool:
@@ -21,6 +33,8 @@ def is_sparse(X: Matrix) -> bool:
 
 def matrix(name: str, X: Matrix, *, keep_float32: bool = False) -> Matrix:
     """X as an array or CSR array of finite numbers: float64, or float32 if it is that and may stay it."""
+    if is_ready(X, 2) and (keep_float32 or X.dtype == np.float64):
+        return X
     sound(name, X)
     dtype = np.float32 if keep_float32 and getattr(X, "dtype", None) == np.float32 else np.float64
     try:

@@ -9,7 +9,7 @@ are tested against it.
 from __future__ import annotations
 
 from collections.abc import Callable as Function
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 from math import inf, prod, sqrt
@@ -58,8 +58,7 @@ class Kernel:
 
         A row of weight 2 counts for the variance as two rows would.
         """
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        rules = {name: rule for name, rule in values.items() if isinstance(rule, str)}
+        rules = {name: rule for name, rule in vars(self).items() if isinstance(rule, str)}
         if not rules:
             return self
         X = matrix("X", X)

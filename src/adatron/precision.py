@@ -140,15 +140,17 @@ def value_error(terms: Terms, arithmetic: Arithmetic, length: int, *, sparse: bo
     rule = _Rule(u, u if rounded else 0.0, length, arithmetic.differences, sparse)
 
     def bound(left: Array, right: Array, apart: Array) -> Array:
-        total: Array = np.zeros(np.broadcast_shapes(np.shape(left), np.shape(right)))
+        total: Any = 0.0
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for coefficient, factors in terms:
-                size, error = np.full(total.shape, abs(coefficient)), np.zeros(total.shape)
+                size: Any = abs(coefficient)
+                error: Any = 0.0
                 for factor in factors:
                     its_size, its_error = rule.factor(factor, left, right, apart)
                     error = error * its_size + size * its_error + error * its_error
                     size = size * its_size
                 total = total + error + 2 * u * size
+            total = total + 0.0 * (left + right)  # of their shape, with constants too
         return np.asarray(np.where(np.isnan(total), inf, total))
 
     return bound

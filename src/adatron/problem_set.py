@@ -96,6 +96,7 @@ class ProblemSet:
     group: NDArray[np.int8]
     totals: Array
     doubled: bool = False
+    made: tuple[Problem, ...] = ()  # where they were problems before
 
     @classmethod
     def of(cls, problems: Sequence[Problem], tasks: Tasks) -> ProblemSet:
@@ -106,7 +107,7 @@ class ProblemSet:
         else:
             arrays = {name: np.concatenate([getattr(each, name) for each in problems]) for name in NAMES}
         totals = np.array([problem.totals for problem in problems]).reshape(len(problems), -1)
-        return cls(first.use, tasks, **arrays, totals=totals, doubled=first.doubled)
+        return cls(first.use, tasks, **arrays, totals=totals, doubled=first.doubled, made=tuple(problems))
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -117,6 +118,8 @@ class ProblemSet:
         return slice(copies * int(self.tasks.start[k]), copies * int(self.tasks.start[k + 1]))
 
     def __getitem__(self, k: int) -> Problem:
+        if self.made:
+            return self.made[k]
         v = self.variables(k)
         arrays = self.linear[v], self.lower[v], self.upper[v], self.ridge[v], self.group[v]
         return Problem.trusted(self.use, *arrays, self.totals[k], doubled=self.doubled)

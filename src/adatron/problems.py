@@ -177,10 +177,10 @@ def epsilon_regression(
     targets = finite_vector("t", t)
     epsilon = real("epsilon", epsilon, at_least=0)
     bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
-    signs = np.repeat((1.0, -1.0), len(targets))
-    lower, upper = _box(signs, np.tile(bounds, 2))
-    linear = epsilon * signs - np.tile(targets, 2)
-    return Problem("epsilon_regression", linear, lower, upper, totals=_sums(bias), doubled=True)
+    none = np.zeros(len(targets))
+    lower, upper = np.concatenate((none, -bounds)), np.concatenate((bounds, none))
+    linear = finite_vector("t", np.concatenate((epsilon - targets, -epsilon - targets)))  # a sum may overflow
+    return _known("epsilon_regression", linear, lower, upper, _sums(bias), doubled=True)
 
 
 def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:

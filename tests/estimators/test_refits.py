@@ -102,3 +102,46 @@ def test_skops(machine):
 
 def test_a_model_holds_plain_numbers():
     assert {type(edge) for edge in SVC().fit(X, Y)._model.edges} == {int}
+
+
+# ---------------------------------------------------------------- what is known of features
+
+
+def test_an_array_after_a_frame_leaves_no_names_behind():
+    """Arrays that need no conversion pass scikit-learn's validation by, and must leave what it leaves."""
+    pandas = pytest.importorskip("pandas")
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    model = SVC().fit(pandas.DataFrame(X, columns=list("abc")), y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    with pytest.warns(UserWarning, match="feature names"):
+        model.predict(X)
+    model.fit(X[:, :2].copy(), y)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_not_finite_is_refused_wherever_it_is(value, dtype):
+    X, y = np.random.default_rng(0).normal(size=(20, 3)).astype(dtype), np.arange(20) % 2
+    model = SVC().fit(X, y)
+    X[7, 1] = value
+    X[8, 1] = -value
+    targets = np.where(np.arange(20) == 3, value, 0.5)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        SVC().fit(X, y)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        SVR().fit(X[:7], targets[:7])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        SVR().fit(X[:7], np.zeros(8))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_huge_values_whose_sum_overflows_are_finite():
+    X = np.full((4, 2), 1e308)
+    X[:2] *= -1
+    SVC(kernel="rbf", gamma=1e-300).fit(X, [0, 0, 1, 1])

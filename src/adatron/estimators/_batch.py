@@ -77,7 +77,8 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     if ended is not None:
         for k in np.flatnonzero(status != _core.BatchStatus.converged.value).tolist():
             _end(problems, outcome, k, ended)
-    _bound_errors(problems, outcome, errors, largest)
+    outcome.largest = largest
+    _bound_errors(problems, outcome, errors)
     left = [k for k, at in enumerate(outcome.statuses) if at is None]
     goal = ROUNDING_SHARE * training.settings.tol
     known = training.kernel.positive_semidefinite
@@ -128,20 +129,20 @@ def _end(problems: ProblemSet, outcome: Outcome, k: int, ended: Status) -> None:
         outcome.put(k, unsolved(problems[k], outcome.beta[outcome.variables(k)].copy(), ended, convex=True))
 
 
-def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float, largest: float) -> None:
+def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float) -> None:
     """How far gradients may be off because kernel values and their sums are; no gap for points that are infeasible."""
     coef, tasks = outcome.coef, problems.tasks
     total, support = tasks.sums(np.abs(coef)), tasks.sums((coef != 0).astype(np.float64))
     table = outcome.certificates
-    table[:, ROUNDING] = errors * total + support * (np.finfo(np.float64).eps / 2) * total * largest
+    table[:, ROUNDING] = errors * total + support * (np.finfo(np.float64).eps / 2) * total * outcome.largest
     size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
     table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
 
 
-def clear_margins(outcome: Outcome, sums: int, scale: float, share: float, factor: float) -> NDArray[np.bool_]:
+def clear_margins(outcome: Outcome, sums: int, share: float, factor: float) -> NDArray[np.bool_]:
     """Whether ρ, the margin of ν-problems, is more than a solution's errors, for each of them."""
     table = outcome.certificates
     rho = table[:, RHO] if sums == 2 else np.abs(table[:, BIAS])
     copies = 2 if outcome.doubled else 1
-    rounding = share * np.add.reduceat(np.abs(outcome.beta), copies * outcome.tasks.start[:-1]) * scale
+    rounding = share * np.add.reduceat(np.abs(outcome.beta), copies * outcome.tasks.start[:-1]) * outcome.largest
     return np.asarray(rho > factor * (table[:, VIOLATION] + table[:, ROUNDING] + rounding))

@@ -32,6 +32,9 @@ class Reporter:
         state: Callable[[], dict[str, Any]] | None,
     ) -> None:
         self.estimator, self.state = estimator, state
+        self.context: Any = None
+        if not self.wanted and not hasattr(estimator, "_parent_callback_ctx"):
+            return  # nobody to call: most fits
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
         self.data = {"X": X, "y": y, "metadata": metadata}
         self.context = estimator._init_callback_context(max_subtasks=max_epochs)
@@ -52,6 +55,8 @@ class Reporter:
 
     def end(self) -> None:
         """The fit is over."""
+        if self.context is None:
+            return
         self.context.call_on_fit_task_end(
             estimator=self.estimator, reconstruction_attributes=lambda: vars(self.estimator), **self.data
         )

@@ -252,8 +252,7 @@ class Training:
         """The ν-problems whose margin is not more than their errors."""
         given = self.settings.precomputed and self.X.dtype == np.float32
         share = float(np.finfo(np.float32).eps) if given else MARGIN_ROUNDING
-        scale = float(np.abs(self.augmented_kernel.diag(self.X)).max())
-        clear = clear_margins(outcome, problems.totals.shape[1], scale, share, CLEAR)
+        clear = clear_margins(outcome, problems.totals.shape[1], share, CLEAR)
         return [k for k in np.flatnonzero(~clear).tolist() if outcome.statuses[k] in ENDED]
 
     def _one_by_one(self, work: Work, watch: Watch, threads: int) -> Outcome:
