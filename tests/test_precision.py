@@ -508,3 +508,21 @@ def test_classes_too_far_apart_for_float64_are_arranged_too():
     X[3] = 1e200
     with pytest.raises(ValueError, match="kernel="):
         SVC(kernel="poly", degree=9, multiclass="tree").fit(X, np.arange(40) % 5)
+
+
+def judged_violation(problem, product, beta):
+    g = product + problem.ridge * beta + problem.linear
+    return max(float((-g)[beta < problem.upper].max(initial=0.0)), float(g[beta > problem.lower].max(initial=0.0)))
+
+
+def test_errors_of_kernel_values_are_part_of_what_is_certified():
+    """The violation that there may be with them is what the tolerance is about."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        X, y = 1e-3 * random.normal(size=(1600, 4)), np.where(random.random(1600) < 0.5, -1.0, 1.0)
+        gram = Gram(Callable(lambda A, B: 1 + A @ B.T), X, dtype=np.float32)
+        problem = problems.squared_hinge(y, 43.0, bias="none")
+        solution = solve(problem, gram, tol=1e-3)
+        at, true = solution.certificate, judged_violation(problem, gram.kernel(X) @ solution.coef, solution.beta)
+        assert solution.converged
+        assert true <= at.kkt_violation + 2 * at.rounding <= 1.3e-3

@@ -130,11 +130,11 @@ def test_what_is_not_finite_is_refused_wherever_it_is(value, dtype):
     X[7, 1] = value
     X[8, 1] = -value
     targets = np.where(np.arange(20) == 3, value, 0.5)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict(X)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         SVC().fit(X, y)
-    with pytest.raises(ValueError, match="NaN|infinity"):
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         SVR().fit(X[:7], targets[:7])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         SVR().fit(X[:7], np.zeros(8))

@@ -30,7 +30,7 @@ from adatron.packing import pack
 from adatron.precision import Arithmetic
 from adatron.problem_set import ProblemSet, Tasks
 from adatron.solution import Status
-from adatron.solvers import ROUNDING_SHARE, Decomposition, assured
+from adatron.solvers import Decomposition, assured, is_certain
 from adatron.solvers._run import FEASIBLE, unsolved
 from adatron.trace import OutOfTime, Watch
 
@@ -80,10 +80,11 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     outcome.largest = largest
     _bound_errors(problems, outcome, errors)
     left = [k for k, at in enumerate(outcome.statuses) if at is None]
-    goal = ROUNDING_SHARE * training.settings.tol
-    known = training.kernel.positive_semidefinite
-    doubtful = np.flatnonzero(outcome.certificates[:, ROUNDING] > goal) if known else np.arange(len(problems))
-    for k in doubtful.tolist():
+    table = outcome.certificates
+    doubtful = ~is_certain(table[:, VIOLATION], table[:, ROUNDING], training.settings.tol)
+    if not training.kernel.positive_semidefinite:
+        doubtful[:] = True
+    for k in np.flatnonzero(doubtful).tolist():
         if outcome.statuses[k] is Status.CONVERGED:
             gram = training.gram(problems.tasks.index(k), threads, np.float64)
             solution = assured(problems[k], gram, outcome.solution(k), training.settings.tol)

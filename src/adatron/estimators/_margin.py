@@ -26,7 +26,7 @@ from adatron.gram import Gram
 from adatron.kernels import Precomputed
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers import ROUNDING_SHARE
+from adatron.solvers import is_certain
 
 CLEAR = 10.0  # times the KKT violation that ρ has to be
 ROUNDING = 1e-14  # of Σ|β| times the largest kernel value: what sums of kernel values cannot tell from zero
@@ -124,7 +124,11 @@ class Margin:
         """One more solve; one that stalls below the tolerance asked of the fit has converged for all that."""
         found = solve(problem, start, tol, before.n_iter)
         at = found.certificate
-        if found.status in ENDED and at.kkt_violation <= self.tol and at.rounding <= ROUNDING_SHARE * self.tol:
+        if (
+            found.status in ENDED
+            and at.kkt_violation <= self.tol
+            and is_certain(at.kkt_violation, at.rounding, self.tol)
+        ):
             found.status = Status.CONVERGED
         return replace(found, n_iter=before.n_iter + found.n_iter)
 

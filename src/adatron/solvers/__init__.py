@@ -65,8 +65,11 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "linear": LinearSolver,
 }
 
-# Part of the tolerance that errors of kernel values may take up before a more exact arithmetic takes over.
+# Part of the tolerance that errors of kernel values may take up before a more exact arithmetic takes over, and what
+# the violation may come to with them: where it may be more, the solve goes on to a smaller one.
 ROUNDING_SHARE = 0.5
+LARGEST_VIOLATION = 1.3
+TIGHTER = 1.25  # the same to aim at: other coefficients have other errors
 UNSURE = (Status.STALLED, Status.UNBOUNDED)  # what float32 may have got wrong
 RIDGE_SHARE = 1e-5  # of the largest kernel value, that a ridge has to be for float32
 ENDED_EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)
@@ -114,7 +117,7 @@ def solve(
     while True:
         single = gram.dtype == np.float32
         first = replace(stop, tol=max(tol, FLOAT32_TOL)) if single else stop
-        solution = assured(problem, gram, chosen.solve(problem, gram, start=start, stop=first, watch=watch), first.tol)
+        solution = _in_this_arithmetic(problem, gram, chosen, start, first, watch)
         solution = replace(solution, n_iter=iterations + solution.n_iter)
         too_coarse = single and (solution.status in UNSURE or first.tol > tol)
         finer = None
@@ -127,6 +130,23 @@ def solve(
             start = _better(problem, gram, start, problem.start() if origin is None else origin)
         if stop.max_iter >= 0:
             stop = replace(stop, max_iter=max(0, max_iter - iterations))
+
+
+def _in_this_arithmetic(
+    problem: Problem, gram: Gram, solver: Solver, start: Array | None, stop: Stop, watch: Watch
+) -> Solution:
+    """A solution; where errors of kernel values are small but leave too much open, of a smaller violation."""
+    solution = assured(problem, gram, solver.solve(problem, gram, start=start, stop=stop, watch=watch), stop.tol)
+    rounding, before = solution.certificate.rounding, solution.n_iter
+    if solution.status is not Status.IMPRECISE or rounding > ROUNDING_SHARE * stop.tol:
+        return solution
+    left = stop.max_iter if stop.max_iter < 0 else max(stop.max_iter - before, 0)
+    smaller = replace(stop, tol=TIGHTER * stop.tol - 2 * rounding, max_iter=left)
+    further = solver.solve(problem, gram, start=solution.beta, stop=smaller, watch=watch)
+    further = assured(problem, gram, replace(further, n_iter=before + further.n_iter), stop.tol)
+    if further.status in UNSURE and further.certificate.kkt_violation <= stop.tol:
+        further.status = Status.IMPRECISE
+    return further
 
 
 def _ridge_is_lost(problem: Problem, gram: Gram) -> bool:
@@ -150,7 +170,7 @@ def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Sol
     rounding = gram.rounding(solution.coef, goal if in_time else np.inf)  # measuring takes time, a bound does not
     exact_enough = rounding <= goal
     certificate = replace(certificate, rounding=rounding)
-    if status is Status.CONVERGED and not exact_enough:
+    if status is Status.CONVERGED and not is_certain(certificate.kkt_violation, rounding, tol):
         status = Status.IMPRECISE
     if not is_convex(problem, gram, solution.beta, test=in_time):
         certificate = replace(certificate, primal=np.nan, gap=np.nan)
@@ -158,6 +178,11 @@ def assured(problem: Problem, gram: Gram, solution: Solution, tol: float) -> Sol
     predicts = exact_enough and (not in_time or gram.error_beside(solution.coef) <= goal)
     arithmetic = gram.arithmetic if predicts else EXACT
     return replace(solution, certificate=certificate, status=status, arithmetic=arithmetic)
+
+
+def is_certain(violation: Any, rounding: Any, tol: float) -> Any:
+    """Whether a violation, or each of several, is small whatever the errors of kernel values within ``rounding``."""
+    return (rounding <= ROUNDING_SHARE * tol) & (violation + 2 * rounding <= LARGEST_VIOLATION * tol)
 
 
 def make_solver(name: str, solver: Any) -> Solver:
