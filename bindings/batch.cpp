@@ -52,13 +52,12 @@ ProblemSet problem_set(const Vector<Index>& start, const std::optional<Vector<In
     return set;
 }
 
-template <class T>
-void bind_batch(nb::module_& m, const char* name) {
-    using B = Batch<T>;
+void bind_problems(nb::module_& m, const char* name) {
+    using B = Batch;
     auto batch = nb::class_<B>(m, name, "Many small problems, one per thread.");
     batch.def_static(
         "of_points",
-        [](const Kernel& kernel, std::shared_ptr<Points<T>> points, const Vector<double>& diagonal,
+        [](const Kernel& kernel, std::shared_ptr<Points<double>> points, const Vector<double>& diagonal,
            const Vector<Index>& start, const std::optional<Vector<Index>>& rows, const Vector<double>& linear,
            const Vector<double>& lower, const Vector<double>& upper, const Vector<double>& ridge,
            const Vector<std::int8_t>& group, const Matrix<double>& totals, bool doubled, const Vector<double>& beta,
@@ -74,7 +73,7 @@ void bind_batch(nb::module_& m, const char* name) {
         "record"_a, Released());
     batch.def_static(
         "of_matrix",
-        [](const Matrix<T>& matrix, const Vector<double>& diagonal, const Vector<Index>& start,
+        [](const Matrix<double>& matrix, const Vector<double>& diagonal, const Vector<Index>& start,
            const std::optional<Vector<Index>>& rows, const Vector<double>& linear, const Vector<double>& lower,
            const Vector<double>& upper, const Vector<double>& ridge, const Vector<std::int8_t>& group,
            const Matrix<double>& totals, bool doubled, const Vector<double>& beta, double tol, std::size_t cache_bytes,
@@ -149,8 +148,7 @@ void bind_batch(nb::module_& m) {
         .value("open", BatchStatus::open)
         .value("converged", BatchStatus::converged)
         .value("unsolved", BatchStatus::unsolved);
-    bind_batch<float>(m, "Batch32");
-    bind_batch<double>(m, "Batch64");
+    bind_problems(m, "Batch");
 }
 
 }  // namespace adatron::bindings

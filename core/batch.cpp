@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <type_traits>
 
 #include "climb.hpp"
 #include "polish.hpp"
@@ -41,10 +40,9 @@ Problem ProblemSet::problem(Index k) const {
 }
 
 // One problem under way.
-template <class T>
 class BatchTask {
 public:
-    BatchTask(Batch<T>& batch, Index k) : batch_(batch), k_(k), p_(batch.problems_.problem(k)) {
+    BatchTask(Batch& batch, Index k) : batch_(batch), k_(k), p_(batch.problems_.problem(k)) {
         const double* start = &batch.problems_.beta[batch.problems_.start[k] * batch.problems_.copies()];
         beta_.assign(start, start + p_.variables);
         gram_ = batch.gram(k, own_);
@@ -55,7 +53,7 @@ public:
             folded_product(p_, *gram_, beta_.data(), product_);
             const Index most = p_.variables > p_.rows ? whole_doubled : own_ ? whole_own : whole;
             const Index size = p_.variables <= most ? p_.variables : p_.rows > many ? large : medium;
-            engine_ = std::make_unique<Engine<T>>(p_, *gram_, beta_.data(), product_.data(), int(size));
+            engine_ = std::make_unique<Engine<double>>(p_, *gram_, beta_.data(), product_.data(), int(size));
         }
         while (!polish_) {
             RunOptions o;
@@ -74,9 +72,9 @@ public:
                 continue;
             }
             status_ = reached ? BatchStatus::converged : BatchStatus::unsolved;
-            if constexpr (std::is_same_v<T, double>)
-                if (reached) polish_ = std::make_unique<Polish>(p_, *gram_, beta_, violated);
-            if (!polish_) {
+            if (reached) {
+                polish_ = std::make_unique<Polish>(p_, *gram_, beta_, violated);
+            } else {
                 certificate_ = certify(p_, beta_.data(), product_.data());
                 return true;
             }
@@ -118,12 +116,12 @@ private:
         folded_product(p_, *gram_, beta_.data(), product_);
     }
 
-    Batch<T>& batch_;
+    Batch& batch_;
     Index k_;
     Problem p_;
-    Buffer<T> own_;
-    std::unique_ptr<Gram<T>> gram_;
-    std::unique_ptr<Engine<T>> engine_;
+    Buffer<double> own_;
+    std::unique_ptr<Gram<double>> gram_;
+    std::unique_ptr<Engine<double>> engine_;
     std::unique_ptr<Polish> polish_;
     std::vector<double> beta_, product_;
     Certificate certificate_{};
@@ -131,9 +129,8 @@ private:
     int runs_ = 0;
 };
 
-template <class T>
-Batch<T>::Batch(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal,
-                ProblemSet problems, const BatchOptions& options)
+Batch::Batch(Kernel kernel, std::shared_ptr<const Points<double>> points, std::vector<double> diagonal,
+             ProblemSet problems, const BatchOptions& options)
     : kernel_(std::move(kernel)),
       points_(std::move(points)),
       diagonal_(std::move(diagonal)),
@@ -142,9 +139,8 @@ Batch<T>::Batch(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vec
     begin();
 }
 
-template <class T>
-Batch<T>::Batch(const T* matrix, Index stride, std::vector<double> diagonal, ProblemSet problems,
-                const BatchOptions& options)
+Batch::Batch(const double* matrix, Index stride, std::vector<double> diagonal, ProblemSet problems,
+             const BatchOptions& options)
     : matrix_(matrix),
       stride_(stride),
       diagonal_(std::move(diagonal)),
@@ -153,11 +149,9 @@ Batch<T>::Batch(const T* matrix, Index stride, std::vector<double> diagonal, Pro
     begin();
 }
 
-template <class T>
-Batch<T>::~Batch() = default;
+Batch::~Batch() = default;
 
-template <class T>
-void Batch<T>::begin() {
+void Batch::begin() {
     double operations = 0;
     const double work = (points_ ? points_->work() : 1.0) + 64;
     for (Index k = 0; k < problems_.count(); ++k)
@@ -169,44 +163,43 @@ void Batch<T>::begin() {
 }
 
 // The matrix of a problem's rows; `own` keeps its part of a matrix given. A problem alone has all the threads.
-template <class T>
-std::unique_ptr<Gram<T>> Batch<T>::gram(Index k, Buffer<T>& own) const {
+std::unique_ptr<Gram<double>> Batch::gram(Index k, Buffer<double>& own) const {
     const std::size_t bytes = options_.cache_bytes / std::size_t(workers_);
     const int threads = problems_.count() == 1 ? options_.threads : 1;
     const Index n = problems_.rows_of(k);
     const Index* rows = problems_.rows.empty() ? nullptr : &problems_.rows[problems_.start[k]];
     std::vector<double> diagonal(n);
     for (Index r = 0; r < n; ++r) diagonal[r] = diagonal_[rows ? rows[r] : r];
-    if (matrix_ && !rows) return std::make_unique<Gram<T>>(matrix_, stride_, std::move(diagonal), bytes, threads);
+    if (matrix_ && !rows) return std::make_unique<Gram<double>>(matrix_, stride_, std::move(diagonal), bytes, threads);
     if (matrix_) {
-        own = allocate<T>(std::size_t(n) * n);
+        own = allocate<double>(std::size_t(n) * n);
         for (Index i = 0; i < n; ++i)
             for (Index j = 0; j < n; ++j) own[i * n + j] = matrix_[rows[i] * stride_ + rows[j]];
-        return std::make_unique<Gram<T>>(own.get(), n, std::move(diagonal), 0, threads);
+        return std::make_unique<Gram<double>>(own.get(), n, std::move(diagonal), 0, threads);
     }
-    const Index lanes = loops<T>().lanes;
-    const Index line = 64 / Index(sizeof(T)), unit = std::max(lanes, line);
+    const Index lanes = loops<double>().lanes;
+    const Index line = 64 / Index(sizeof(double)), unit = std::max(lanes, line);
     const Index stride = ((n + unit - 1) / unit * unit / line | 1) * line;
-    const bool fits = n <= whole_own && double(n) * double(stride) * sizeof(T) <= std::max(double(bytes), least_matrix);
-    auto points = rows ? std::make_shared<const Points<T>>(points_->subset(rows, n, threads)) : points_;
+    const bool fits =
+        n <= whole_own && double(n) * double(stride) * sizeof(double) <= std::max(double(bytes), least_matrix);
+    auto points = rows ? std::make_shared<const Points<double>>(points_->subset(rows, n, threads)) : points_;
     if (fits && double(n) * double(n) * points->work() < one_slice) {
-        own = allocate<T>(std::size_t(n) * stride);
+        own = allocate<double>(std::size_t(n) * stride);
         kernel_matrix(kernel_, *points, own.get(), stride);
-        auto gram = std::make_unique<Gram<T>>(own.get(), stride, std::move(diagonal), 0, threads, nullptr, true);
+        auto gram = std::make_unique<Gram<double>>(own.get(), stride, std::move(diagonal), 0, threads, nullptr, true);
         gram->count_computed(n);
         return gram;
     }
-    return std::make_unique<Gram<T>>(kernel_, std::move(points), std::move(diagonal), bytes, threads);
+    return std::make_unique<Gram<double>>(kernel_, std::move(points), std::move(diagonal), bytes, threads);
 }
 
-template <class T>
-void Batch<T>::work(int worker, double deadline) {
+void Batch::work(int worker, double deadline) {
     auto& task = open_[worker];
     do {
         if (!task) {
             const Index k = next_.fetch_add(1);
             if (k >= problems_.count()) return;
-            task = std::make_unique<BatchTask<T>>(*this, k);
+            task = std::make_unique<BatchTask>(*this, k);
         }
         if (!task->advance(deadline)) return;
         task->write();
@@ -214,8 +207,7 @@ void Batch<T>::work(int worker, double deadline) {
     } while (seconds_now() < deadline);
 }
 
-template <class T>
-bool Batch<T>::advance(double seconds) {
+bool Batch::advance(double seconds) {
     const double deadline = seconds_now() + seconds;
     parallel(workers_, 1, workers_, [&](Index first, Index last) {
         for (Index w = first; w < last; ++w) work(int(w), deadline);
@@ -224,8 +216,7 @@ bool Batch<T>::advance(double seconds) {
            std::all_of(open_.begin(), open_.end(), [](const auto& task) { return !task; });
 }
 
-template <class T>
-void Batch<T>::stop() {
+void Batch::stop() {
     for (auto& task : open_)
         if (task) {
             task->stop();
@@ -233,8 +224,5 @@ void Batch<T>::stop() {
             task.reset();
         }
 }
-
-template class Batch<float>;
-template class Batch<double>;
 
 }  // namespace adatron

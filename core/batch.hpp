@@ -1,7 +1,7 @@
 // Many small problems over parts of the same rows, solved side by side: one per thread.
 //
 // A problem gets a kernel matrix of its own, made from the packed points of its rows alone; the engine solves it, the
-// certificate judges it, and in float64 it is polished. What does not converge within a number of pair steps that
+// certificate judges it, and it is polished. What does not converge within a number of pair steps that
 // ordinary problems never need is handed back as it is, for the caller to look at with all the care there is.
 #pragma once
 
@@ -39,16 +39,14 @@ struct BatchOptions {
 
 enum class BatchStatus : std::uint8_t { open, converged, unsolved };
 
-template <class T>
 class BatchTask;
 
-template <class T>
 class Batch {
 public:
-    Batch(Kernel kernel, std::shared_ptr<const Points<T>> points, std::vector<double> diagonal, ProblemSet problems,
-          const BatchOptions& options);
+    Batch(Kernel kernel, std::shared_ptr<const Points<double>> points, std::vector<double> diagonal,
+          ProblemSet problems, const BatchOptions& options);
     // The same over a matrix of kernel values that the caller keeps alive.
-    Batch(const T* matrix, Index stride, std::vector<double> diagonal, ProblemSet problems,
+    Batch(const double* matrix, Index stride, std::vector<double> diagonal, ProblemSet problems,
           const BatchOptions& options);
     ~Batch();
 
@@ -65,21 +63,21 @@ public:
     const std::vector<Result>& results() const { return results_; }
 
 private:
-    friend class BatchTask<T>;
-    std::unique_ptr<Gram<T>> gram(Index k, Buffer<T>& own) const;
+    friend class BatchTask;
+    std::unique_ptr<Gram<double>> gram(Index k, Buffer<double>& own) const;
     void work(int worker, double deadline);
     void begin();
 
     Kernel kernel_;
-    std::shared_ptr<const Points<T>> points_;
-    const T* matrix_ = nullptr;
+    std::shared_ptr<const Points<double>> points_;
+    const double* matrix_ = nullptr;
     Index stride_ = 0;
     std::vector<double> diagonal_;
     ProblemSet problems_;
     BatchOptions options_;
     int workers_ = 1;
     std::vector<Result> results_;
-    std::vector<std::unique_ptr<BatchTask<T>>> open_;  // one per worker
+    std::vector<std::unique_ptr<BatchTask>> open_;  // one per worker
     std::atomic<Index> next_{0};
 };
 

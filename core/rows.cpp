@@ -19,9 +19,9 @@ bool all_dots(const Kernel& kernel) {
 // A batch of rows made ready to meet any columns: strips (dense), lists of values (thin), or tables a group of `lanes`
 // rows (sparse).
 template <class T>
-class Batch {
+class RowGroup {
 public:
-    Batch(const Kernel& kernel, const Points<T>& points, const Index* index, int count)
+    RowGroup(const Kernel& kernel, const Points<T>& points, const Index* index, int count)
         : points_(points), index_(index), count_(count) {
         const int padded = points.padded(count);
         norms_ = allocate<T>(padded);
@@ -72,7 +72,7 @@ private:
 
 // The whole kernel over columns [first, last): the first term straight into `out`, later ones by way of `scratch`.
 template <class T>
-void fill_kernel(const Kernel& kernel, const Batch<T>& rows, const Points<T>& columns, Index first, Index last,
+void fill_kernel(const Kernel& kernel, const RowGroup<T>& rows, const Points<T>& columns, Index first, Index last,
                  T* const* out) {
     double constant = 0;
     std::vector<const Term*> terms;
@@ -127,7 +127,7 @@ void kernel_rows(const Kernel& kernel, const Points<T>& rows, const Index* index
     check_alike(rows, columns);
     if (count == 0) return;
     threads = worthwhile(threads, double(count) * double(columns.count()) * (columns.work() + 16));
-    const Batch<T> batch(kernel, rows, index, count);
+    const RowGroup<T> batch(kernel, rows, index, count);
     parallel(columns.count(), columns.loops().lanes, threads, [&](Index first, Index last) {
         std::vector<T*> here(count);
         for (int r = 0; r < count; ++r) here[r] = out[r] + first;
@@ -146,7 +146,7 @@ void kernel_product(const Kernel& kernel, const Points<T>& rows, const Index* in
     const Index m = columns.count();
     const bool sparse = rows.is_sparse();
     const int group = sparse ? most : std::max(rows.loops().strip, most / rows.loops().strip * rows.loops().strip);
-    std::vector<Batch<T>> batches;
+    std::vector<RowGroup<T>> batches;
     for (Index r = 0; r < count; r += group)
         batches.emplace_back(kernel, rows, index + r, int(std::min<Index>(group, count - r)));
     parallel(m, stretch, threads, [&](Index first, Index last) {
@@ -176,7 +176,7 @@ void kernel_matrix(const Kernel& kernel, const Points<T>& points, T* out, Index 
             index[r] = begin + r;
             here[r] = out + (begin + r) * stride + first;
         }
-        fill_kernel(kernel, Batch<T>(kernel, points, index.data(), rows), points, first, m, here.data());
+        fill_kernel(kernel, RowGroup<T>(kernel, points, index.data(), rows), points, first, m, here.data());
         for (int r = 0; r < rows; ++r) std::fill(out + (begin + r) * stride + m, out + (begin + r + 1) * stride, T(0));
         // the part below the diagonal, in squares whose lines stay in the nearest cache
         for (Index j = begin; j < m; j += 16)

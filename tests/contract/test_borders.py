@@ -230,11 +230,11 @@ def test_batches_are_checked(wrong):
     del given["product"]
     K = np.eye(40)
     with pytest.raises(ValueError, match="pass"):
-        _core.Batch64.of_matrix(K, diagonal=np.ones(40), **given)
+        _core.Batch.of_matrix(K, diagonal=np.ones(40), **given)
     points = _core.Points64.dense(np.ones((40, 2)), threads=1)
     kernel = [_core.Term(1.0, [_core.Factor(_core.Form.linear)])]
     with pytest.raises(ValueError, match="pass"):
-        _core.Batch64.of_points(kernel, points, diagonal=np.ones(40), **given)
+        _core.Batch.of_points(kernel, points, diagonal=np.ones(40), **given)
 
 
 def test_predictors_are_checked():

@@ -109,11 +109,11 @@ def _core_batch(
     given = {**problems.spans, "beta": beta, **options}
     if settings.precomputed:
         gram = training.gram(None, threads, np.float64)  # sees to symmetry
-        core = _core.Batch64.of_matrix(gram.matrix, diagonal=gram.diagonal, **given)
+        core = _core.Batch.of_matrix(gram.matrix, diagonal=gram.diagonal, **given)
         return core, gram.arithmetic, gram.asymmetry, float(np.abs(gram.diagonal).max())
     diagonal = checked_diagonal(kernel, training.X)
     points = pack(training.X, kernel.terms() or (), np.float64, threads=threads)
-    core = _core.Batch64.of_points(points.native(), points.core, diagonal=diagonal, **given)
+    core = _core.Batch.of_points(points.native(), points.core, diagonal=diagonal, **given)
     reach = points.norms.max()
     return (
         core,
