@@ -51,7 +51,7 @@ public:
     bool advance(double deadline) {
         if (!engine_) {
             folded_product(p_, *gram_, beta_.data(), product_);
-            const Index most = p_.variables > p_.rows ? whole_doubled : own_ ? whole_own : whole;
+            const Index most = p_.variables > p_.rows ? whole_doubled : gram_->padded_stride() > 0 ? whole_own : whole;
             const Index size = p_.variables <= most ? p_.variables : p_.rows > many ? large : medium;
             engine_ = std::make_unique<Engine<double>>(p_, *gram_, beta_.data(), product_.data(), int(size));
         }
@@ -180,8 +180,9 @@ std::unique_ptr<Gram<double>> Batch::gram(Index k, Buffer<double>& own) const {
     const Index lanes = loops<double>().lanes;
     const Index line = 64 / Index(sizeof(double)), unit = std::max(lanes, line);
     const Index stride = ((n + unit - 1) / unit * unit / line | 1) * line;
-    const bool fits =
-        n <= whole_own && double(n) * double(stride) * sizeof(double) <= std::max(double(bytes), least_matrix);
+    const bool as_it_is = problems_.sums == 1 && !problems_.doubled;  // else the engine makes a block of it
+    const bool fits = n <= (as_it_is ? whole_own : whole) &&
+                      double(n) * double(stride) * sizeof(double) <= std::max(double(bytes), least_matrix);
     auto points = rows ? std::make_shared<const Points<double>>(points_->subset(rows, n, threads)) : points_;
     if (fits && double(n) * double(n) * points->work() < one_slice) {
         own = allocate<double>(std::size_t(n) * stride);

@@ -15,6 +15,10 @@ from adatron.kernels import Callable, Exponential, Gaussian, Laplacian, Linear, 
 from adatron.packing import pack
 from adatron.precision import row_errors
 from adatron.selection import cross_validate, kernel_path
+from adatron.solution import Status
+from adatron.solvers.protocol import Stop
+from adatron.solvers.qp import QP
+from adatron.trace import Watch
 
 
 def dense(X):
@@ -430,7 +434,7 @@ def test_an_outlier_does_not_hide_negative_curvature():
     assert np.isnan(claimed.gap)
 
 
-@pytest.mark.parametrize("rows", [1085, 4000])
+@pytest.mark.parametrize("rows", [1085, 2500])
 def test_negative_curvature_of_all_rows_outweighs_a_ridge_that_held_that_of_some(rows):
     X, y = two_classes(rows, 5)
     kernel = Sigmoid(gamma=0.0075, coef0=-1.0)
@@ -438,9 +442,15 @@ def test_negative_curvature_of_all_rows_outweighs_a_ridge_that_held_that_of_some
     least = np.linalg.eigvalsh(kernel(X[:500]))[0] * rows / 500  # of all rows: the eigenvalues grow with their number
     problem = problems.squared_hinge(y, -0.5 / (0.7 * least), bias="none")  # ridge: 0.7 of what it would take
     assert np.isnan(certificate(problem, gram, 0.1 * y).gap)
-    if rows <= 2000:
-        held = problems.squared_hinge(y, -0.5 / (1.1 * least), bias="none")
-        assert np.isfinite(certificate(held, gram, 0.1 * y).gap)
+    held = problems.squared_hinge(y, -0.5 / (1.1 * least), bias="none")
+    assert np.isfinite(certificate(held, gram, 0.1 * y).gap)
+
+
+def test_negative_curvature_that_does_not_grow_is_no_reason_for_doubt():
+    X, y = two_classes(2500, 3)
+    gram = Gram(Precomputed(), Gaussian(gamma=0.3)(X) - 0.3 * np.eye(2500), dtype=np.float64)
+    problem = problems.squared_hinge(y, 1.0, bias="none")  # a ridge of 0.5
+    assert np.isfinite(certificate(problem, gram, 0.1 * y).gap)
 
 
 @pytest.mark.parametrize("row", [77, 777, 1377])
@@ -526,3 +536,29 @@ def test_errors_of_kernel_values_are_part_of_what_is_certified():
         at, true = solution.certificate, judged_violation(problem, gram.kernel(X) @ solution.coef, solution.beta)
         assert solution.converged
         assert true <= at.kkt_violation + 2 * at.rounding <= 1.3e-3
+
+
+def test_a_second_solve_does_not_lose_the_first():
+    """A QP solver cannot start from what was reached, and has no more iterations left."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 2))
+    y = np.where(X[:, 0] + 1.5 * random.normal(size=120) < 0, -1.0, 1.0)
+    problem = problems.hinge(y, 1e5)
+    for share in (0.16, 0.25, 0.31, 0.4, 0.46, 0.49):
+        gram = Gram(Callable(Gaussian(gamma=0.3)), X, dtype=np.float64)
+        tol = solve(problem, gram, "qp", tol=1e-4).certificate.rounding / share
+        first = QP().solve(problem, gram, start=None, stop=Stop(tol=tol, max_iter=-1), watch=Watch())
+        assert first.status is Status.CONVERGED
+        for more in (0, 1, 5):
+            solution = solve(problem, gram, "qp", tol=tol, max_iter=first.n_iter + more)
+            assert solution.certificate.kkt_violation <= tol
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential"])
+def test_norms_that_overflow_do_not_spoil_what_differences_know(kernel):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[:3] *= 1e154
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SVC(kernel=kernel, gamma=0.5).fit(X, np.arange(60) % 2)
+    assert model.solutions_[0].certificate.rounding < 1e-9

@@ -25,7 +25,7 @@ Index = NDArray[np.int64]
 
 MOST = 500  # rows tested: a few milliseconds
 MOST_BY_PYTHON = 250  # of a kernel that is a Python function
-MOST_DOUBTFUL = 2000  # rows of a problem that are all tested where those leave it open: half a second
+DOUBTFUL = 4  # times as many are tested where those leave it open: half a second
 SUPPORT = 0.7  # part of them that are support rows, where there are so many
 UNUSUAL = 0.1  # part of them that are chosen for their diagonal: a single row may be what speaks against convexity
 ROUNDING = 1e-9  # of the largest row sum: curvature that is next to none
@@ -39,16 +39,17 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
         return True
     if not test:
         return False
-    rows = _tested_rows(problem.fold(beta), gram.diagonal, MOST_BY_PYTHON if gram.by_python else MOST)
+    most = MOST_BY_PYTHON if gram.by_python else MOST
+    rows = _tested_rows(problem.fold(beta), gram.diagonal, most)
     left_out = problem.rows / len(rows)
     if not _nothing_speaks_against(problem, gram, rows, 1.0):
         return False
     if left_out == 1 or not problem.ridge.any():
         return True
-    # what outweighs the negative curvature of some rows may not do so for all: it grows with their number
+    # a ridge that outweighs the negative curvature of some rows may not do so for all: it may grow with their number
     if _nothing_speaks_against(problem, gram, rows, left_out):
         return True
-    return problem.rows <= MOST_DOUBTFUL and _nothing_speaks_against(problem, gram, np.arange(problem.rows), 1.0)
+    return _nothing_speaks_against(problem, gram, _tested_rows(problem.fold(beta), gram.diagonal, DOUBTFUL * most), 1.0)
 
 
 def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Index, repeated: float) -> bool:

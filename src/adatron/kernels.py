@@ -9,7 +9,7 @@ are tested against it.
 from __future__ import annotations
 
 from collections.abc import Callable as Function
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from itertools import product
 from math import inf, prod, sqrt
@@ -58,7 +58,8 @@ class Kernel:
 
         A row of weight 2 counts for the variance as two rows would.
         """
-        rules = {name: rule for name, rule in vars(self).items() if isinstance(rule, str)}
+        names = fields(self)  # type: ignore[arg-type]
+        rules = {f.name: rule for f in names if isinstance(rule := getattr(self, f.name), str)}
         if not rules:
             return self
         X = matrix("X", X)

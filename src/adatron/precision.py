@@ -150,8 +150,8 @@ def value_error(terms: Terms, arithmetic: Arithmetic, length: int, *, sparse: bo
                     error = error * its_size + size * its_error + error * its_error
                     size = size * its_size
                 total = total + error + 2 * u * size
-            total = total + 0.0 * (left + right)  # of their shape, with constants too
-        return np.asarray(np.where(np.isnan(total), inf, total))
+        shape = np.broadcast_shapes(np.shape(left), np.shape(right))  # of constants too
+        return np.broadcast_to(np.where(np.isnan(total), inf, total), shape)
 
     return bound
 

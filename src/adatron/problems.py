@@ -179,7 +179,8 @@ def epsilon_regression(
     bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
     none = np.zeros(len(targets))
     lower, upper = np.concatenate((none, -bounds)), np.concatenate((bounds, none))
-    linear = finite_vector("t", np.concatenate((epsilon - targets, -epsilon - targets)))  # a sum may overflow
+    with np.errstate(over="ignore"):
+        linear = finite_vector("linear", np.concatenate((epsilon - targets, -epsilon - targets)))
     return _known("epsilon_regression", linear, lower, upper, _sums(bias), doubled=True)
 
 

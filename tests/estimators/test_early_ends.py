@@ -10,6 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from adatron import SVC, problems
+from adatron.estimators import _batch
 from adatron.gram import Gram
 from adatron.kernels import Gaussian
 from adatron.solution import Status
@@ -131,3 +132,32 @@ def test_problems_that_never_began_claim_no_gap_unless_they_are_convex():
         waiting = [each for each in model.solutions_ if each.n_iter == 0]
         assert waiting
         assert all(np.isnan(each.certificate.gap) != known for each in waiting)
+
+
+def test_an_interrupt_is_not_lost_that_comes_as_the_last_problem_is_solved(monkeypatch):
+    class Late:
+        """A batch that is done when the signal is seen."""
+
+        def __init__(self, core):
+            self.core = core
+
+        def advance(self, *, seconds):
+            while not self.core.advance(seconds=seconds):
+                pass
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name):
+            return getattr(self.core, name)
+
+    def late(*given):
+        core, *rest = made(*given)
+        return Late(core), *rest
+
+    made = _batch._core_batch
+    monkeypatch.setattr(_batch, "_core_batch", late)
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
+    machine = SVC()
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(X, y)
+    assert machine.converged_
+    assert machine.predict(X).shape == (60,)

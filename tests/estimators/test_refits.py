@@ -145,3 +145,18 @@ def test_huge_values_whose_sum_overflows_are_finite():
     X = np.full((4, 2), 1e308)
     X[:2] *= -1
     SVC(kernel="rbf", gamma=1e-300).fit(X, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("machine", [SVC(), SVR(), NuSVR(), OneClassSVM()], ids=str)
+def test_a_refit_that_is_refused_leaves_the_model_usable(machine):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(20, 3)), np.arange(20) % 2
+    machine.fit(X, y)
+    expected = machine.predict(X)
+    with pytest.raises(ValueError, match=r"sample_weight|inconsistent|samples"):
+        machine.fit(X[:, :2].copy(), y, sample_weight=np.ones(7))
+    if not isinstance(machine, OneClassSVM):
+        for targets in (np.arange(21) % 2, random.normal(size=21)):
+            with pytest.raises(ValueError, match="inconsistent"):
+                machine.fit(X[:, :2].copy(), targets)
+    np.testing.assert_array_equal(machine.predict(X), expected)

@@ -62,7 +62,7 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
         while not core.advance(seconds=_slice(watch)):
             watch.check()
     except KeyboardInterrupt:
-        ended = Status.INTERRUPTED
+        ended, outcome.interrupted = Status.INTERRUPTED, True
         watch.cancelled.set()
     except OutOfTime:
         ended = Status.MAX_TIME

@@ -504,11 +504,11 @@ def warn_unless_converged(settings: Settings, outcome: Outcome, *, quiet: bool =
 
     ``quiet`` is for the fits of a search within a fit: only that of the parameters chosen has a word to say.
     """
-    if outcome.converged:
+    if outcome.converged and not outcome.interrupted:
         return
     solutions = outcome.solutions
     solution = solutions[worst(outcome)]
-    if solution.status is Status.INTERRUPTED:
+    if solution.status is Status.INTERRUPTED or outcome.interrupted:
         raise KeyboardInterrupt(f"{settings.name} keeps the best machine found before the interrupt.")
     if not solution.converged and not quiet:
         at = solution.certificate

@@ -25,6 +25,7 @@ from adatron.model import Model
 from adatron.precision import Arithmetic
 from adatron.solution import Solution, Status
 
+FEATURES = ("n_features_in_", "feature_names_in_")  # what validation says of them
 HEAVIEST = 1e50  # weight of a row or class: its products with C and kernel values have to stay finite
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
 NO_PROBABILITY = (
@@ -69,7 +70,7 @@ def is_plain(y: Any) -> bool:
 def forget(estimator: Any) -> None:
     """Drop what an earlier fit has left, but for what validation has just said of the new rows."""
     public = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
-    for name in {*public, "_model", "_scheme", "_outcome"} - {"n_features_in_", "feature_names_in_"}:
+    for name in {*public, "_model", "_scheme", "_outcome"} - set(FEATURES):
         vars(estimator).pop(name, None)
 
 
@@ -97,7 +98,17 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _validated(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
-        """Rows, targets and weights in one form."""
+        """Rows, targets and weights in one form; what was fitted before stays usable if they are refused."""
+        known = {name: self.__dict__[name] for name in FEATURES if name in self.__dict__}
+        try:
+            return self._checked(X, y, sample_weight, **how)
+        except BaseException:
+            for name in FEATURES:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(known)
+            raise
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
         sound("X", X)
         if y is None and how.pop("unsupervised", False):
             X = self._as_matrix(X, reset=True)

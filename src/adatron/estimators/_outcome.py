@@ -40,6 +40,7 @@ class Outcome:
         self.arithmetic: Arithmetic | None = None  # of those solved in a batch
         self.rounds: tuple[Array, Array] | None = None  # their traces, and where each begins
         self.started = 0.0  # on the traces' clock
+        self.interrupted = False  # while those in a batch were solved
         self.largest = 0.0  # on the diagonal of the kernel matrix, in size: of those solved in a batch
         self.own: dict[int, Solution] = {}  # of those solved one by one
 

@@ -140,13 +140,18 @@ def _in_this_arithmetic(
     rounding, before = solution.certificate.rounding, solution.n_iter
     if solution.status is not Status.IMPRECISE or rounding > ROUNDING_SHARE * stop.tol:
         return solution
-    left = stop.max_iter if stop.max_iter < 0 else max(stop.max_iter - before, 0)
-    smaller = replace(stop, tol=TIGHTER * stop.tol - 2 * rounding, max_iter=left)
+    smaller = replace(stop, tol=TIGHTER * stop.tol - 2 * rounding)
+    if solver.accepts.warm_start and stop.max_iter >= 0:
+        smaller = replace(smaller, max_iter=max(stop.max_iter - before, 0))
     further = solver.solve(problem, gram, start=solution.beta, stop=smaller, watch=watch)
     further = assured(problem, gram, replace(further, n_iter=before + further.n_iter), stop.tol)
-    if further.status in UNSURE and further.certificate.kkt_violation <= stop.tol:
-        further.status = Status.IMPRECISE
-    return further
+    if further.status is Status.CONVERGED:
+        return further
+    # neither is certain: the better of the two, unless somebody has ended it
+    status = further.status if further.status in (Status.STOPPED, Status.INTERRUPTED) else Status.IMPRECISE
+    if not further.certificate.kkt_violation <= solution.certificate.kkt_violation:
+        further = replace(solution, n_iter=further.n_iter, trace=further.trace)
+    return replace(further, status=status)
 
 
 def _ridge_is_lost(problem: Problem, gram: Gram) -> bool:
