@@ -562,3 +562,14 @@ def test_norms_that_overflow_do_not_spoil_what_differences_know(kernel):
         warnings.simplefilter("error")
         model = SVC(kernel=kernel, gamma=0.5).fit(X, np.arange(60) % 2)
     assert model.solutions_[0].certificate.rounding < 1e-9
+
+
+def test_a_few_rows_among_many_may_be_what_is_not_convex():
+    """All values are 1 but for one row's with some others, which no diagonal tells."""
+    for row in (3, 500, 1100):
+        K = np.ones((1163, 1163))
+        K[row, 40:1000:32] = K[40:1000:32, row] = -1.0
+        y = np.where(np.arange(1163) % 2, 1.0, -1.0)
+        gram = Gram(Precomputed(), K, dtype=np.float64)
+        beta = np.where(np.arange(1163) < 2, y, 0.0)
+        assert np.isnan(certificate(problems.hinge(y, 87.0), gram, beta).gap)

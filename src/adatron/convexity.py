@@ -2,12 +2,14 @@
 
 With a positive semidefinite kernel it is. Of other kernels (sigmoid, functions, matrices computed beforehand) only the
 data can tell: the objective is convex on the feasible set if K + r has no negative curvature along directions that
-keep the sums. That is tested on the support rows and some others, by a Cholesky factorisation. Negative curvature
-found there is proof that the problem is not convex; none found is evidence that it is, not proof.
+keep the sums. That is tested on the support rows and some others by a Cholesky factorisation, and on more of them by
+some steps of Lanczos' method. Negative curvature found there is proof that the problem is not convex; none found is
+evidence that it is, not proof.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,8 @@ Index = NDArray[np.int64]
 
 MOST = 500  # rows tested: a few milliseconds
 MOST_BY_PYTHON = 250  # of a kernel that is a Python function
-DOUBTFUL = 4  # times as many are tested where those leave it open: half a second
+MORE = 4  # times as many are looked at more quickly
+DIRECTIONS = 20  # that this takes
 SUPPORT = 0.7  # part of them that are support rows, where there are so many
 UNUSUAL = 0.1  # part of them that are chosen for their diagonal: a single row may be what speaks against convexity
 ROUNDING = 1e-9  # of the largest row sum: curvature that is next to none
@@ -39,21 +42,18 @@ def is_convex(problem: Problem, gram: Gram, beta: Array, *, test: bool = True) -
         return True
     if not test:
         return False
-    most = MOST_BY_PYTHON if gram.by_python else MOST
-    rows = _tested_rows(problem.fold(beta), gram.diagonal, most)
-    left_out = problem.rows / len(rows)
-    if not _nothing_speaks_against(problem, gram, rows, 1.0):
+    coef, most = problem.fold(beta), MOST_BY_PYTHON if gram.by_python else MOST
+    rows = _tested_rows(coef, gram.diagonal, most)
+    if not _passes(_has_no_negative_curvature, problem, gram, rows):
         return False
-    if left_out == 1 or not problem.ridge.any():
+    if len(rows) == problem.rows:
         return True
-    # a ridge that outweighs the negative curvature of some rows may not do so for all: it may grow with their number
-    if _nothing_speaks_against(problem, gram, rows, left_out):
-        return True
-    return _nothing_speaks_against(problem, gram, _tested_rows(problem.fold(beta), gram.diagonal, DOUBTFUL * most), 1.0)
+    # a few rows among many may be what speaks against it, or what many have in common
+    return _passes(_meets_no_negative_curvature, problem, gram, _tested_rows(coef, gram.diagonal, MORE * most))
 
 
-def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Index, repeated: float) -> bool:
-    """Whether no negative curvature is found on these rows, each standing for so many."""
+def _passes(test: Callable[..., bool], problem: Problem, gram: Gram, rows: Index) -> bool:
+    """A test of the kernel values of these rows, and of those without outliers."""
     origin = gram if gram.part_of is None else gram.part_of[0]
     if isinstance(gram.kernel, Precomputed):
         K = np.asarray(gram.X[np.ix_(rows, rows)], dtype=np.float64)
@@ -62,8 +62,10 @@ def _nothing_speaks_against(problem: Problem, gram: Gram, rows: Index, repeated:
     given = origin.X.dtype if isinstance(origin.kernel, Precomputed) else np.float64  # precision of the values
     size = np.abs(K.diagonal())
     ordinary = size <= OUTLYING * np.median(size)  # beside huge values the curvature of all others would be rounding
-    subsets = [np.arange(len(K))] if ordinary.all() else [np.arange(len(K)), np.flatnonzero(ordinary)]
-    return all(_has_no_negative_curvature(repeated * K[np.ix_(i, i)], problem, rows[i], given) for i in subsets)
+    if not test(K if ordinary.all() else K.copy(), problem, rows, given):
+        return False
+    some = np.flatnonzero(ordinary)
+    return len(some) == len(K) or test(K[np.ix_(some, some)], problem, rows[some], given)
 
 
 def _has_no_negative_curvature(K: Array, problem: Problem, rows: Index, given: Any) -> bool:
@@ -77,6 +79,37 @@ def _has_no_negative_curvature(K: Array, problem: Problem, rows: Index, given: A
         K[np.diag_indices_from(K)] += problem.ridge[rows]
     K[np.diag_indices_from(K)] += epsilon
     return _core.cholesky(np.ascontiguousarray(K))
+
+
+def _meets_no_negative_curvature(K: Array, problem: Problem, rows: Index, given: Any) -> bool:
+    """Whether none is met in as many directions as Lanczos' method takes, which finds the extremes first."""
+    noise = 10 * float(np.finfo(given).eps) * np.sqrt(len(K)) * float(np.abs(K).max())
+    ridge = np.zeros(len(rows)) if problem.doubled else problem.ridge[rows]
+    epsilon = max(noise, ROUNDING * (_row_sum(K) + float(ridge.max())), float(np.finfo(np.float64).tiny))
+    basis = np.zeros((min(DIRECTIONS, len(K) - 1), len(K)))
+    values = np.zeros((len(basis), len(K)))
+    direction = _within_sums(np.random.default_rng(0).normal(size=len(K)), problem, rows)
+    for k in range(len(basis)):
+        for _ in range(2):  # once is not enough for rounding
+            direction = direction - basis[:k].T @ (basis[:k] @ direction)
+        length = float(np.linalg.norm(direction))
+        if not length > np.finfo(np.float64).eps * max(epsilon, 1.0):
+            basis, values = basis[:k], values[:k]
+            break
+        basis[k] = direction / length
+        direction = values[k] = _within_sums(K @ basis[k] + ridge * basis[k], problem, rows)
+    if not len(basis) or not np.isfinite(values).all():
+        return True
+    return bool(np.linalg.eigvalsh(basis @ values.T).min() >= -epsilon)
+
+
+def _within_sums(direction: Array, problem: Problem, rows: Index) -> Array:
+    """The part of a direction that keeps every sum."""
+    if not problem.sums:
+        return direction
+    group = np.zeros(len(rows), dtype=int) if problem.doubled else problem.group[rows].astype(int)
+    count = np.maximum(np.bincount(group), 1)
+    return np.asarray(direction - (np.bincount(group, weights=direction) / count)[group])
 
 
 def _row_sum(K: Array) -> float:

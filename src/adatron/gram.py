@@ -18,7 +18,7 @@ from adatron import _core
 from adatron._check import Array
 from adatron._rows import is_sparse, matrix
 from adatron.kernels import Kernel, Precomputed, of_width, width_of
-from adatron.packing import PYTHON_WORK, Index, Packed, Pulse, expansion, nothing, pack, slices
+from adatron.packing import JUDGED, PYTHON_WORK, Index, Packed, Pulse, expansion, nothing, pack, slices
 from adatron.precision import (
     EXACT,
     EXTENDED_WORK,
@@ -38,7 +38,7 @@ FLOAT32_VALUES = 1e30  # no kernel value in float32 may be larger: sums of them 
 FLOAT32_NORMS = 1e-15  # and no largest norm smaller, whose square would vanish
 ASYMMETRY = 1e-6  # of the largest value, that a matrix of kernel values may lack of symmetry: rounding
 BLOCK = 512  # rows and columns that are compared with each other at a time
-BESIDE = 16  # points at which errors are measured beside the rows, twice, and
+BESIDE = 16  # points of each kind at which errors are measured beside the rows, and
 MOVED = 1e-3  # how far from them each value is, relative to itself
 PACKED_ROWS = 2048  # support rows that are packed at a time to measure errors: copies of all would double the data
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
@@ -317,7 +317,7 @@ class Gram:
         return float(np.abs(self._expanded(support, coef, beside, self.arithmetic) - exact).max())
 
     def _points_beside(self) -> Any:
-        """Some rows, each value a little moved, and points on the way from others to the rows farthest out."""
+        """Some rows, each value a little moved, points on the way from others to the rows farthest out, and beyond."""
         assert self.points is not None
         random = np.random.default_rng(0)
         some = np.resize(random.permutation(self.size), 3 * BESIDE)
@@ -329,9 +329,11 @@ class Gram:
         if is_sparse(self.X):
             moved = csr_array(moved)
             moved.data *= 1 + MOVED * random.standard_normal(len(moved.data))
-            return csr_array(vstack([moved, diags_array(1 - way[:, 0]) @ near + diags_array(way[:, 0]) @ out]))
+            between = diags_array(1 - way[:, 0]) @ near + diags_array(way[:, 0]) @ out
+            return csr_array(vstack([moved, between, JUDGED * out[BESIDE:]]))
         moved *= 1 + MOVED * random.standard_normal(moved.shape)
-        return np.vstack((moved, (1 - way) * near + way * out))
+        center = 0.0 if self.arithmetic.center is None else self.arithmetic.center
+        return np.vstack((moved, (1 - way) * near + way * out, center + JUDGED * (out[BESIDE:] - center)))
 
     def _expanded(self, support: Index, coef: Array, X: Any, arithmetic: Arithmetic) -> Array:
         """Σ coef k(x_i, x) over support rows, for other points."""

@@ -366,3 +366,12 @@ def test_a_norm_that_is_lost_in_rounding_gives_no_bound(loss):
     assert path.chosen.sigma < 1
     with pytest.raises(ValueError, match=r"^no sigma has a bound: "):
         kernel_path(np.ones((len(Y), 2)), labels, C=1.0)
+
+
+def test_outliers_do_not_make_every_width_theirs():
+    """With a quarter of them the median distance is one of theirs, and such widths tell no other rows apart."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(80, 3))
+    rows[::4] *= 3e7
+    path = kernel_path(rows, np.where(np.arange(80) % 3, 1.0, -1.0), bias="none", tol=1e-6)
+    assert np.isfinite(path.chosen.bound)

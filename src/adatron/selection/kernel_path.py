@@ -36,6 +36,11 @@ from adatron.solvers import Solver, make_solver, solve
 from adatron.solvers._run import meet_sums
 from adatron.threads import effective_threads
 
+NO_BOUND = (
+    "no sigma has a bound: rows of different classes are alike, or all w are lost in rounding. "
+    "Pass a smaller C, or rows that differ."
+)
+TYPICAL = (0.5, 0.25)  # shares of the distances between rows: the median, and where that has no bound less
 RANGE = (0.1, 3.0)  # of σ, times the median distance
 FACTOR = 1.25
 TURNED = 1.5  # times the least bound, and
@@ -83,8 +88,23 @@ def kernel_path(
         raise ValueError("bias='augmented' is not for a path: pass 'exact' or 'none'.")
     X = matrix("X", X, keep_float32=True)
     signs = finite_vector("y", y, length=X.shape[0])
-    climber = _Climber(X, signs, kernel or Gaussian(sigma=1.0), C, loss, bias, radius, solver, tol, held_out, n_jobs)
-    return climber.run(_sigmas(sigma, step, factor, climber.median()), until_turned=until_turned, refine=refine)
+    kernel = kernel or Gaussian(sigma=1.0)
+    for share in TYPICAL if sigma is None else TYPICAL[:1]:  # many outliers may make the median theirs
+        climber = _Climber(X, signs, kernel, C, loss, bias, radius, solver, tol, held_out, n_jobs)
+        widths = _sigmas(sigma, step, factor, climber.distance(share))
+        refusal = NO_BOUND
+        try:
+            path = climber.run(widths, until_turned=until_turned, refine=refine)
+        except _NoMargin as none:
+            refusal = str(none)
+            continue
+        if path.chosen is not None and np.isfinite(path.chosen.bound):
+            return path
+    raise ValueError(refusal)
+
+
+class _NoMargin(ValueError):
+    """Not even the narrowest kernel has one."""
 
 
 def _sigmas(sigma: Any, step: float | None, factor: float, median: float) -> Array:
@@ -138,9 +158,9 @@ class _Climber:
         self.starts: dict[float, Array] = {}
         self.centers: dict[float, Array] = {}
 
-    def median(self) -> float:
-        """Distance of two rows."""
-        d = self.widths.median()
+    def distance(self, share: float) -> float:
+        """Of two rows, such that this share of all are nearer."""
+        d = self.widths.quantile(share)
         if d == 0:
             self.path.notes.append("All rows are alike: every distance is zero, and no width tells them apart.")
             return 1.0
@@ -164,10 +184,7 @@ class _Climber:
                     self.visit(sqrt(ordered[least].sigma * ordered[beside].sigma))
         self.path.chosen = min(self.path.points, key=_comparable)
         if np.isnan(self.path.chosen.bound):
-            raise ValueError(
-                "no sigma has a bound: rows of different classes are alike, or all w are lost in rounding. "
-                "Pass a smaller C, or rows that differ."
-            )
+            return self.path
         widths = self.path["sigma"]
         if len(widths) > 1 and self.path.chosen.sigma in (widths.min(), widths.max()):
             self.path.notes.append("The least bound is at the end of the path: pass a wider range of sigma.")
@@ -184,7 +201,7 @@ class _Climber:
         solution = solve(self.problem, gram, self.solver, start=start, tol=self.tol)
         if solution.status is Status.UNBOUNDED:
             if not self.path.points:
-                raise ValueError(
+                raise _NoMargin(
                     f"C={self.C} asks for a hard margin, and at sigma={sigma:g} there is none: rows that are alike "
                     "have different labels. Pass a finite C with loss='squared_hinge'."
                 )

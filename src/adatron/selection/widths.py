@@ -147,9 +147,13 @@ class Widths:
 
     def median(self) -> float:
         """Of the distances between different rows, from a sample of them; 0 if all are alike."""
+        return self.quantile(0.5)
+
+    def quantile(self, share: float) -> float:
+        """The distance that a share of those between different rows does not exceed, from a sample of them."""
         some = self.distances(np.arange(0, len(self), max(1, len(self) // SAMPLE)))
         known = some[some > 0]
-        return float(np.median(known[:: max(1, known.size // MEDIAN_OF)])) if known.size else 0.0
+        return float(np.quantile(known[:: max(1, known.size // MEDIAN_OF)], share)) if known.size else 0.0
 
 
 def plain_matrix(gram: Gram) -> Matrix:
