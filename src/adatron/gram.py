@@ -313,8 +313,19 @@ class Gram:
         if self.points is None or self.dtype == np.float64 or self.linear is not None:
             return 0.0
         support, beside = np.flatnonzero(coef), self._points_beside()
-        exact = self._expanded(support, coef, beside, EXACT)
-        return float(np.abs(self._expanded(support, coef, beside, self.arithmetic) - exact).max())
+        terms = self.kernel.terms() or ()
+        float64 = pack(beside, terms, np.float64, threads=self.threads).arithmetic  # with dot products where they do
+        exact = self._expanded(support, coef, beside, float64)
+        return float(np.abs(self._by_these_points(support, coef, beside) - exact).max())
+
+    def _by_these_points(self, support: Index, coef: Array, X: Any) -> Array:
+        """Σ coef k(x_i, x) over support rows as this matrix has them laid out, for other points."""
+        assert self.points is not None
+        packed = Packed(X, self.kernel.terms() or (), self.arithmetic, self.threads)
+        out, weight = np.zeros((1, X.shape[0])), np.ascontiguousarray(coef[support][None])
+        rows, columns, options = self.points.core, packed.core, {"index": support, "weight": weight, "out": out}
+        _core.add_product(packed.native(), rows=rows, columns=columns, **options, threads=self.threads)
+        return np.asarray(out[0])
 
     def _points_beside(self) -> Any:
         """Some rows, each value a little moved, points on the way from others to the rows farthest out, and beyond."""
