@@ -1,4 +1,4 @@
-// The papers' climbs: one coefficient at a time, or two.
+// The papers' solvers: one coefficient at a time, or two.
 #include "bind.hpp"
 
 #include "coordinate.hpp"
@@ -9,7 +9,7 @@ namespace adatron::bindings {
 
 namespace {
 
-// What every one of the papers' climbs has.
+// What both kinds have.
 template <class C>
 void bind_climb(nb::class_<C>& climb) {
     climb.def("account", &C::account, nb::kw_only(), "bias"_a, "rho"_a, Released());

@@ -103,11 +103,16 @@ def _meets_no_negative_curvature(K: Array, problem: Problem, rows: Index, given:
     return bool(np.linalg.eigvalsh(basis @ values.T).min() >= -epsilon)
 
 
+def _groups(problem: Problem, rows: Index) -> Index:
+    """The sum that each of these rows belongs to."""
+    return np.zeros(len(rows), dtype=np.int64) if problem.doubled else problem.group[rows].astype(np.int64)
+
+
 def _within_sums(direction: Array, problem: Problem, rows: Index) -> Array:
     """The part of a direction that keeps every sum."""
     if not problem.sums:
         return direction
-    group = np.zeros(len(rows), dtype=int) if problem.doubled else problem.group[rows].astype(int)
+    group = _groups(problem, rows)
     count = np.maximum(np.bincount(group), 1)
     return np.asarray(direction - (np.bincount(group, weights=direction) / count)[group])
 
@@ -134,7 +139,7 @@ def _along_sums(K: Array, problem: Problem, rows: Index) -> Array:
     """K on the directions that keep every sum: of each group the mean is taken out, on either side."""
     if not problem.sums:
         return K
-    group = np.zeros(len(rows), dtype=int) if problem.doubled else problem.group[rows].astype(int)
+    group = _groups(problem, rows)
     member = np.eye(len(problem.totals))[group]
     mean = member / np.maximum(member.sum(axis=0), 1)
     half = K - member @ (mean.T @ K)
