@@ -80,7 +80,7 @@ void Gram<T>::open_cache() {
     Index capacity = std::clamp<Index>(Index(cache_limit_ / row_bytes()), std::min(smallest_cache, count()), count());
     Buffer<T> cache;
     while (!cache) try {
-            cache = allocate<T>(std::size_t(capacity) * stride_);
+            cache = allocate<T>(std::size_t(capacity) * stride_, Use::gradual);
         } catch (const std::bad_alloc&) {
             if (capacity <= smallest_cache) throw;
             capacity = std::max(capacity / 2, smallest_cache);
@@ -88,6 +88,7 @@ void Gram<T>::open_cache() {
     size_slots(capacity);
     cache_ = std::move(cache);
     capacity_ = capacity;
+    pages_ = PageChooser(cache_.get(), std::size_t(capacity) * row_bytes());
 }
 
 template <class T>
@@ -236,6 +237,7 @@ void Gram<T>::claim(Index count, std::vector<Index>& slots, std::vector<T*>& out
     }
     const Index taken = used_;
     while (used_ < limit && Index(slots.size()) < count) slots.push_back(used_++);
+    if (used_ > taken) pages_.reach(slot(used_));
     const Index more = count - Index(slots.size());
     if (more > 0) {
         std::vector<Index> oldest(taken);

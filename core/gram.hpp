@@ -116,6 +116,7 @@ private:
 
     std::vector<Index> active_, position_;  // position_[row] among the active, or -1
     Buffer<T> cache_;
+    PageChooser pages_;  // of its slots
     Index stride_ = 0, capacity_ = 0;
     std::vector<Index> slot_of_, owner_;   // row -> slot, slot -> row; -1 for none
     std::vector<std::uint64_t> last_use_;  // of a slot

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -20,6 +22,11 @@ constexpr std::size_t most = std::size_t(16) << 20;   // larger ones are too muc
 constexpr std::size_t most_large = 2;                 // pieces of those: the points and the rows of a fit
 constexpr std::size_t far_larger = 8;                 // times
 constexpr std::size_t limit = std::size_t(32) << 20;  // of all that is kept
+constexpr std::size_t chunk = std::size_t(8) << 20;   // of memory whose pages are chosen together
+constexpr int longest_wait = 32;                      // chunks until huge pages are tried again
+
+std::atomic<int> small_chunks{0};  // left until then
+std::atomic<int> next_wait{1};     // if they are slow once more
 
 struct Piece {
     void* start;
@@ -73,7 +80,38 @@ void give_back_large() {
     for (const Piece& piece : pieces) std::free(piece.start);
 }
 
-void* take(std::size_t& bytes) {
+PageChooser::PageChooser(void* start, std::size_t bytes, double slow) : slow_(slow) {
+    const auto border = [](std::uintptr_t address) { return reinterpret_cast<char*>(address / huge * huge); };
+    const auto first = reinterpret_cast<std::uintptr_t>(start);
+    next_ = border(first + huge - 1);
+    end_ = std::max(next_, border(first + bytes));
+}
+
+void PageChooser::reach(const void* end) {
+    while (next_ < end_ && next_ < end) choose(next_ + std::min<std::size_t>(chunk, end_ - next_));
+}
+
+void PageChooser::choose([[maybe_unused]] char* chunk_end) {
+#if defined(MADV_HUGEPAGE) && defined(MADV_NOHUGEPAGE)
+    char* small = next_;
+    if (small_chunks.load() > 0) {
+        small_chunks.fetch_sub(1);
+    } else {
+        madvise(next_, chunk_end - next_, MADV_HUGEPAGE);
+        const auto begin = std::chrono::steady_clock::now();
+        *static_cast<volatile char*>(next_) = 0;
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        const bool slow = taken.count() > slow_;
+        small = slow ? next_ + huge : chunk_end;
+        if (slow) small_chunks.store(next_wait.load());
+        next_wait.store(slow ? std::min(2 * next_wait.load(), longest_wait) : 1);
+    }
+    if (small < chunk_end) madvise(small, chunk_end - small, MADV_NOHUGEPAGE);
+#endif
+    next_ = chunk_end;
+}
+
+void* take(std::size_t& bytes, Use use) {
     const auto whole = [&](std::size_t pages) { return (std::max<std::size_t>(bytes, 1) + pages - 1) / pages * pages; };
     const std::size_t alignment = bytes >= huge && whole(huge) - bytes <= bytes / 8 ? huge : 64;
     bytes = whole(alignment);
@@ -99,9 +137,7 @@ void* take(std::size_t& bytes) {
         }
     void* p = std::aligned_alloc(alignment, bytes);
     if (!p) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    if (alignment == huge) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
+    if (use == Use::at_once && alignment == huge) PageChooser(p, bytes).reach(static_cast<char*>(p) + bytes);
     return p;
 }
 

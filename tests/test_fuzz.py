@@ -201,7 +201,13 @@ def test_a_case_is_the_same_every_time(capsys):
     assert str(case(3)) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("number", [70000004856, 70000014853, 71000005265, 74000003646, 74000005347, 74000006416])
+@pytest.mark.parametrize(
+    "number",
+    [
+        *(70000004856, 70000014853, 71000005265, 74000003646, 74000005347, 74000006416),
+        *(80000007295, 80000009189, 80000011481, 80000018774),
+    ],
+)
 def test_what_was_found_once_is_found_no_more(number):
     assert main(["--case", str(number)]) == 0
 

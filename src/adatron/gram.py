@@ -27,6 +27,7 @@ from adatron.precision import (
     float32_holds,
     measured_share,
     needs_distances,
+    of_distances,
     row_errors,
     sample_rows,
 )
@@ -328,7 +329,11 @@ class Gram:
         return np.asarray(out[0])
 
     def _points_beside(self) -> Any:
-        """Some rows, each value a little moved, points on the way from others to the rows farthest out, and beyond."""
+        """Some rows, each value a little moved, points on the way from others to the rows farthest out, and beyond.
+
+        For kernels of dot products also points on the way from rows to zero: a sigmoid that is ±1 at all rows, exactly,
+        is not so there.
+        """
         assert self.points is not None
         random = np.random.default_rng(0)
         some = np.resize(random.permutation(self.size), 3 * BESIDE)
@@ -337,14 +342,17 @@ class Gram:
         moved = self.X[some[:BESIDE]].astype(np.float64)
         steps = np.concatenate((np.arange(BESIDE) / BESIDE, random.random(BESIDE)))  # of one outlier at every scale
         near, out, way = self.X[some[BESIDE:]], self.X[far], 10.0 ** (-6 * steps[:, None])
+        inward = slice(0 if of_distances(self.kernel.terms() or ()) else BESIDE)
         if is_sparse(self.X):
             moved = csr_array(moved)
             moved.data *= 1 + MOVED * random.standard_normal(len(moved.data))
             between = diags_array(1 - way[:, 0]) @ near + diags_array(way[:, 0]) @ out
-            return csr_array(vstack([moved, between, JUDGED * out[BESIDE:]]))
+            scaled = near[inward].multiply(way[inward])
+            return csr_array(vstack([moved, between, JUDGED * out[BESIDE:], scaled]))
         moved *= 1 + MOVED * random.standard_normal(moved.shape)
         center = 0.0 if self.arithmetic.center is None else self.arithmetic.center
-        return np.vstack((moved, (1 - way) * near + way * out, center + JUDGED * (out[BESIDE:] - center)))
+        beyond = center + JUDGED * (out[BESIDE:] - center)
+        return np.vstack((moved, (1 - way) * near + way * out, beyond, way[inward] * near[inward]))
 
     def _expanded(self, support: Index, coef: Array, X: Any, arithmetic: Arithmetic) -> Array:
         """Σ coef k(x_i, x) over support rows, for other points."""

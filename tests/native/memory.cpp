@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -50,6 +51,41 @@ void large_pieces() {
     give_back_large();
 }
 
+// Of this process, in kilobytes.
+long in_huge_pages() {
+    long sum = 0, some = 0;
+    char line[512];
+    std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "r");
+    if (!file) return -1;
+    while (std::fgets(line, sizeof line, file))
+        if (std::sscanf(line, "AnonHugePages: %ld", &some) == 1) sum += some;
+    std::fclose(file);
+    return sum;
+}
+
+// Pages are chosen from the start on, whatever was written before stays, and after a slow huge page come small ones.
+void pages() {
+    constexpr std::size_t bytes = std::size_t(64) << 20, part = (std::size_t(21) << 20) + 12345;
+    const auto grown = [&](double slow) {
+        const auto memory = allocate<unsigned char>(bytes, Use::gradual);
+        unsigned char* const start = memory.get();
+        const long before = in_huge_pages();
+        PageChooser chooser(start, bytes, slow);
+        std::size_t wrong = 0;
+        for (std::size_t done = 0; done < bytes; done += part) {
+            const std::size_t end = std::min(done + part, bytes);
+            chooser.reach(start + end);
+            std::fill(start + done, start + end, static_cast<unsigned char>(7));
+            wrong += std::size_t(end - std::count(start, start + end, static_cast<unsigned char>(7)));
+        }
+        expect(wrong == 0, "choosing pages wrote to memory in use");
+        return in_huge_pages() - before;
+    };
+    const long quick = grown(1e9), slow = grown(0);
+    expect(quick == 0 || slow < quick / 2, "slow huge pages are not given up");
+    grown(1e9);  // ... and tried again in the end
+}
+
 }  // namespace
 
 int main() {
@@ -88,6 +124,7 @@ int main() {
     int status = 1;
     waitpid(child, &status, 0);
     expect(status == 0, "a child after fork cannot allocate");
+    pages();
     large_pieces();
     std::printf("%d failures\n", failures);
     return failures != 0;

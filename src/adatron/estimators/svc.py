@@ -18,6 +18,7 @@ from adatron.problem_set import ProblemSet, Tasks
 from adatron.problems import Problem
 
 HOPELESS = 0.1  # of ν, that the lighter class can bear
+LEAST_RHO = 1e-290  # a smaller one is no unit for decision values: coefficients would overflow
 LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
 BOXES = {"hinge": problems.hinge_box, "squared_hinge": problems.squared_hinge_box}
 
@@ -299,7 +300,7 @@ class NuSVC(KernelClassifier):
 
     def _unit(self, reached: Any) -> float:
         rho = bias(reached.problem, reached.gradient, reached.beta)[1]
-        return rho if rho > 0 else 1.0
+        return rho if rho > LEAST_RHO else 1.0
 
     def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
         made, tasks = work.problems(), work.tasks
@@ -308,7 +309,7 @@ class NuSVC(KernelClassifier):
         for k, job in work.made.items():
             flat[k] |= job.margin is not None and job.margin.flat
         rho = outcome.certificates[:, RHO]
-        unit = np.where(rho > 0, rho, 1.0)
+        unit = np.where(rho > LEAST_RHO, rho, 1.0)
         coef = outcome.coef / np.repeat(unit, np.diff(tasks.start))
         biases = outcome.certificates[:, BIAS] / unit
         if flat.any():
