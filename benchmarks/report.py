@@ -81,7 +81,8 @@ def conclusion(comparison: Entry) -> list[str]:
         lines.append(
             f"{peer} / {reference}: {bound}{equal} at equal accuracy"
             f" ({mean['equal_accuracy_problems']} problems),"
-            f" {bound}{mean['all']:.2f} over all {mean['problems']}"
+            f" {bound}{mean['all']:.2f} over all {mean['problems']},"
+            f" {number(mean['first'], '.2f')} in first fits of a process"
         )
     slower = comparison["slower_on"]
     behind = [f"{case['problem']} ({case['fastest']} x{case['factor']:.2f})" for case in slower]

@@ -68,6 +68,7 @@ class Outcome:
     """What became of one contender on one problem."""
 
     seconds: list[float] = field(default_factory=list)
+    first_seconds: list[float] = field(default_factory=list)  # of fresh processes alone
     memory: int = 0
     beta: np.ndarray | None = None
     disturbance: float = 0.0
@@ -80,6 +81,7 @@ class Outcome:
         if not self.seconds or seconds.min() < min(self.seconds):
             self.beta, self.disturbance = beta, disturbance
         self.seconds += seconds.tolist()
+        self.first_seconds.append(float(seconds[0]))
         self.memory = max(self.memory, int(memory))
 
     def fail(self, code: int, words: str, disturbance: float) -> None:

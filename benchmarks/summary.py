@@ -63,6 +63,7 @@ def figures(outcome: Outcome, settings: Settings, data_bytes: int) -> Entry:
         "seconds": seconds,
         "lower_bound": lower_bound,
         "all_seconds": outcome.seconds,
+        "first_seconds": min(outcome.first_seconds, default=None),
         "memory_mb": outcome.memory / 2**20 if outcome.seconds else None,
         "memory_share": outcome.memory / allowed if outcome.seconds else None,
         "disturbance": outcome.disturbance,
@@ -83,9 +84,10 @@ def support_vectors(entries: dict[str, Entry]) -> int | None:
 
 def relate(entries: dict[str, Entry], reference: str, limit: float | None) -> None:
     """Add each time's ratio to the reference's time and its multiple of the limit."""
-    base = reference_seconds(entries.get(reference))
+    base, first_base = reference_seconds(entries.get(reference)), entries.get(reference, {}).get("first_seconds")
     for entry in entries.values():
-        seconds = entry["seconds"]
+        seconds, first = entry["seconds"], entry["first_seconds"]
+        entry["first_ratio"] = first / first_base if first and first_base else None
         entry["ratio"] = seconds / base if seconds and base else None
         entry["limit_multiple"] = seconds / limit if seconds and limit else None
 
@@ -119,6 +121,7 @@ def mean_entry(entries: list[Entry], peer: str, reference: str) -> Entry:
     bounded = [c for c in both if c[peer]["lower_bound"] and c[reference]["accurate"]]
     return {
         "all": geometric_mean([c[peer]["ratio"] for c in both]),
+        "first": geometric_mean([c[peer]["first_ratio"] for c in both if c[peer]["first_ratio"]]),
         "problems": len(both),
         "equal_accuracy": geometric_mean([c[peer]["ratio"] for c in equal + bounded]),
         "equal_accuracy_problems": len(equal) + len(bounded),

@@ -130,6 +130,7 @@ def test_a_slow_fit_is_repeated_only_if_others_were_in_the_way(disturbance):
     stopped.fail(-run.signal.SIGALRM, "", disturbance)
     assert slow.again(30) == stopped.again(30) == (disturbance > 0.1)
     assert quick.again(30)
+    assert quick.first_seconds == [40.0]
 
 
 def entry(seconds, base, accurate=True, lower_bound=False):
@@ -138,6 +139,8 @@ def entry(seconds, base, accurate=True, lower_bound=False):
     return {
         "seconds": seconds,
         "ratio": ratio,
+        "first_seconds": 3 * seconds,
+        "first_ratio": 2 * ratio,
         "accurate": None if lower_bound else accurate,
         "lower_bound": lower_bound,
     }
@@ -155,6 +158,7 @@ def test_means_and_defeats():
     mean = comparison["geometric_means"]["peer"]
     assert mean["equal_accuracy"] == pytest.approx((2 * 8 * (1 / 3) * 9) ** (1 / 4))
     assert mean["all"] == pytest.approx((2 * 8 * (1 / 3) * 0.1 * 9) ** (1 / 5))
+    assert mean["first"] == pytest.approx(2 * mean["all"])
     assert (mean["problems"], mean["equal_accuracy_problems"]) == (5, 4)
     assert mean["lower_bound"]
     assert [case["problem"] for case in comparison["slower_on"]] == ["c"]
