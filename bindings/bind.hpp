@@ -14,6 +14,7 @@ void bind_distances(nanobind::module_& m);
 void bind_gram(nanobind::module_& m);
 void bind_certificate(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
+void bind_driver(nanobind::module_& m);
 void bind_polish(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_climbs(nanobind::module_& m);

@@ -73,6 +73,7 @@ void bind_engine(nb::module_& m) {
         .value("converged", RunState::converged)
         .value("running", RunState::running)
         .value("needs_rows", RunState::needs_rows)
+        .value("needs_product", RunState::needs_product)
         .value("stalled", RunState::stalled)
         .value("out_of_steps", RunState::out_of_steps)
         .value("unbounded", RunState::unbounded);

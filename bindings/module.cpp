@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
     bind_gram(m);
     bind_certificate(m);
     bind_engine(m);
+    bind_driver(m);
     bind_polish(m);
     bind_batch(m);
     bind_climbs(m);

@@ -12,22 +12,11 @@
 namespace adatron {
 namespace {
 
-constexpr double certain = 1 + 1e-4;  // the certificate may differ from the engine's own sums by their rounding
-constexpr Index whole = 1000;         // variables up to which the working set is the whole problem: 569 rows take
-                                      // 1.65 ms instead of 2.8, 1,000 rows 4.9 instead of 7.5
-constexpr Index whole_doubled = 700;  // the same where two share a row, and the matrix has to be gathered
-constexpr Index whole_own = 1700;     // the same where the problem has its whole matrix: 325 problems of 1,540 rows and
-                                      // 16 features take 4.3 s instead of 6.0, of 2,400 rows 11.3 instead of 12.4, but
-                                      // 45 of 1,800 rows and 784 features 1.6 instead of 1.35
-constexpr Index medium = 512;         // of larger problems
-constexpr Index many = 12000;         // rows from which on a working set of `large` pays
-constexpr Index large = 1024;
 constexpr Index steps_of_a_row = 1000;  // pair steps before a problem is handed back
 constexpr Index patience = 50;          // rounds without a smaller violation, likewise
 constexpr double least_matrix = 8.5e6;  // bytes that a problem's own matrix may take whatever the cache
 constexpr double worth_a_thread = 2e6;  // multiplications: waking one takes as long as some hundred thousand
 constexpr double one_slice = 1e9;       // multiplications that may go into it at one go: some hundredths of a second
-constexpr int most_runs = 3;            // of the engine, where the certificate finds that its sums have drifted
 
 }  // namespace
 
@@ -49,28 +38,29 @@ public:
     }
 
     bool advance(double deadline) {
-        if (!engine_) {
+        if (!driver_) {
             folded_product(p_, *gram_, beta_.data(), product_);
-            const Index most = p_.variables > p_.rows ? whole_doubled : gram_->padded_stride() > 0 ? whole_own : whole;
-            const Index size = p_.variables <= most ? p_.variables : p_.rows > many ? large : medium;
-            engine_ = std::make_unique<Engine<double>>(p_, *gram_, beta_.data(), product_.data(), int(size));
+            driver_ = std::make_unique<Driver<double>>(*gram_);
+            driver_->load(p_, beta_.data(), product_.data());
         }
         while (!polish_) {
-            RunOptions o;
-            o.goal = batch_.options_.tol;
-            o.seconds = std::max(deadline - seconds_now(), 0.0);
-            o.max_effort = double(steps_of_a_row * p_.variables);
-            o.patience = patience;
-            o.record = batch_.options_.record;
-            const RunState state = engine_->run(o);
+            DriverOptions o;
+            o.run.goal = batch_.options_.tol;
+            o.run.seconds = std::max(deadline - seconds_now(), 0.0);
+            o.run.max_effort = double(steps_of_a_row * p_.variables);
+            o.run.patience = patience;
+            o.run.record = batch_.options_.record;
+            o.ends_stalled = true;
+            const RunState state = driver_->advance(o);
             if (state == RunState::running) return false;
-            take();
-            const double violated = violation(p_, beta_.data(), product_.data()).kkt;
-            const bool reached = violated <= o.goal * certain;
-            if (!reached && state == RunState::converged && ++runs_ < most_runs) {
-                engine_->load(p_, beta_.data(), product_.data());
+            if (state == RunState::needs_product) {
+                take();
+                driver_->judge(product_.data());
                 continue;
             }
+            if (state != RunState::converged) take();
+            const double violated = violation(p_, beta_.data(), product_.data()).kkt;
+            const bool reached = violated <= o.run.goal * certain;
             status_ = reached ? BatchStatus::converged : BatchStatus::unsolved;
             if (reached) {
                 polish_ = std::make_unique<Polish>(p_, *gram_, beta_, violated);
@@ -90,8 +80,8 @@ public:
 
     // Judges the coefficients as they are now, where that was not done.
     void stop() {
-        if (!engine_) folded_product(p_, *gram_, beta_.data(), product_);
-        if (!polish_ && engine_) take();
+        if (!driver_) folded_product(p_, *gram_, beta_.data(), product_);
+        if (!polish_ && driver_) take();
         certificate_ = certify(p_, beta_.data(), product_.data());
     }
 
@@ -101,17 +91,17 @@ public:
         std::copy(beta_.begin(), beta_.end(), &set.beta[set.start[k_] * set.copies()]);
         result.status = status_;
         result.certificate = certificate_;
-        if (engine_) {
-            result.steps = engine_->steps();
-            result.trace = engine_->trace();
+        if (driver_) {
+            result.steps = driver_->steps();
+            result.trace = driver_->trace();
         }
     }
 
 private:
-    // The engine's coefficients, and their product afresh.
+    // The coefficients as they are now, and their product afresh.
     void take() {
-        std::vector<double> now = beta_;
-        engine_->write(now.data());
+        std::vector<double> now(beta_.size());
+        driver_->write(now.data());
         if (std::all_of(now.begin(), now.end(), [](double b) { return std::isfinite(b); })) beta_ = std::move(now);
         folded_product(p_, *gram_, beta_.data(), product_);
     }
@@ -121,12 +111,11 @@ private:
     Problem p_;
     Buffer<double> own_;
     std::unique_ptr<Gram<double>> gram_;
-    std::unique_ptr<Engine<double>> engine_;
+    std::unique_ptr<Driver<double>> driver_;
     std::unique_ptr<Polish> polish_;
     std::vector<double> beta_, product_;
     Certificate certificate_{};
     BatchStatus status_ = BatchStatus::open;
-    int runs_ = 0;
 };
 
 Batch::Batch(Kernel kernel, std::shared_ptr<const Points<double>> points, std::vector<double> diagonal,
@@ -181,7 +170,7 @@ std::unique_ptr<Gram<double>> Batch::gram(Index k, Buffer<double>& own) const {
     const Index line = 64 / Index(sizeof(double)), unit = std::max(lanes, line);
     const Index stride = ((n + unit - 1) / unit * unit / line | 1) * line;
     const bool as_it_is = problems_.sums == 1 && !problems_.doubled;  // else the engine makes a block of it
-    const bool fits = n <= (as_it_is ? whole_own : whole) &&
+    const bool fits = n <= (as_it_is ? whole_in_place : whole_problem) &&
                       double(n) * double(stride) * sizeof(double) <= std::max(double(bytes), least_matrix);
     auto points = rows ? std::make_shared<const Points<double>>(points_->subset(rows, n, threads)) : points_;
     if (fits && double(n) * double(n) * points->work() < one_slice) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "certificate.hpp"
-#include "engine.hpp"
+#include "driver.hpp"
 
 namespace adatron {
 

@@ -6,6 +6,8 @@
 
 namespace adatron {
 
+constexpr double certain = 1 + 1e-4;  // times tol: the certificate may differ from a solver's own sums by their rounding
+
 struct Certificate {
     double objective;
     double primal;  // cost of the model that the coefficients describe, at its best bias; infinite if it has none

@@ -11,6 +11,7 @@
 
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "account.hpp"
@@ -19,8 +20,9 @@
 
 namespace adatron {
 
-// Where a run stands: still running (its time is up), waiting for rows that only the caller can make, or at an end.
-enum class RunState : std::uint8_t { converged, running, needs_rows, stalled, out_of_steps, unbounded };
+// Where a run stands: still running (its time is up), waiting for rows or for a product (driver.hpp) that the caller
+// has to make, or at an end.
+enum class RunState : std::uint8_t { converged, running, needs_rows, needs_product, stalled, out_of_steps, unbounded };
 
 // How to run. One loop serves single problems, batches, folds and paths: what they do differently is here.
 struct RunOptions {
@@ -59,6 +61,7 @@ public:
     // Rounds until the KKT violation is at most the goal or something else ends the run; called again, it goes on.
     RunState run(const RunOptions& options);
     const std::vector<TraceRow>& trace() const { return trace_; }
+    std::vector<TraceRow> take_trace() { return std::exchange(trace_, {}); }
 
     // The free coefficients as far as they go by themselves (see face.hpp); how many they are, 0 if nothing was done:
     // more than `most` of them, or some without a kernel row at hand. -1 after about `seconds`: to be called again.

@@ -31,9 +31,9 @@ from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
 from adatron.estimators._margin import CLEAR, ROUNDING
 from adatron.gram import Gram
 from adatron.kernels import has_width, of_width, width_of
-from adatron.selection.chain import MANY, MOST_FEW, Chain, Reached
+from adatron.selection.chain import Chain, Reached
 from adatron.selection.learner import Learner, Ordered, Piece
-from adatron.selection.widths import Matrix, Widths, plain_matrix
+from adatron.selection.widths import MANY, MOST_FEW, Matrix, Widths, plain_matrix
 
 MOST = 12_000  # rows whose matrices are held in memory
 AT_A_TIME = 1024  # rows of a matrix that has no distances

@@ -25,6 +25,8 @@ Index = NDArray[np.int64]
 
 CAREFUL_FEATURES = 64  # up to which differences cost little more than dot products, and keep a digit more
 NARROW = 100.0  # times γ = "scale": the largest γ to be expected, where none is given
+MANY = 2000  # rows of which those near the margin are solved alone: their part of the matrix stays in cache
+MOST_FEW = 0.5  # of all rows, that they may be
 STRETCH = 64  # columns, as in core/distances.hpp
 SAMPLE = 32  # rows whose distances the median is told from
 MEDIAN_OF = 5000  # of them, at most
@@ -39,7 +41,6 @@ class Matrix:
     diagonal: Array
     lit: NDArray[np.uint8] | None = None
     threads: int = 1
-    spare: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         self.renew()
@@ -47,8 +48,9 @@ class Matrix:
     def renew(self) -> None:
         """Tell the core that values have changed."""
         make: Any = _core.Gram64 if self.values.dtype == np.float64 else _core.Gram32
+        part = int((MOST_FEW * self.size) ** 2) * self.values.itemsize if self.size >= MANY else 1
         self.core = make.of_matrix(
-            self.values, diagonal=self.diagonal, cache_bytes=1, threads=self.threads, lit=self.lit
+            self.values, diagonal=self.diagonal, cache_bytes=part, threads=self.threads, lit=self.lit
         )
 
     @property
@@ -59,12 +61,6 @@ class Matrix:
     def rows(self, index: Any) -> NDArray[Any]:
         """K[index]."""
         return np.asarray(self.values[index])
-
-    def room(self, most: int) -> NDArray[Any]:
-        """Memory for a part of at most so many rows, the same for every width: what is touched first costs most."""
-        if self.spare is None or len(self.spare) < most:
-            self.spare = np.empty((most, most), dtype=self.values.dtype)  # a promise: only what is used is taken
-        return self.spare
 
     def product(self, coef: Array) -> Array:
         """K @ coef in float64."""

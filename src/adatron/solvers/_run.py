@@ -21,7 +21,7 @@ from adatron.solvers._active_set import ActiveSet, Unbounded
 from adatron.solvers.protocol import Stop
 from adatron.trace import OutOfBudget, OutOfTime, Report, StoppedByCaller, Watch
 
-CERTAIN = 1 + 1e-4  # the certificate may differ from the climb's own sums by their rounding
+CERTAIN: float = _core.CERTAIN  # times tol: the certificate may differ from a solver's own sums by their rounding
 EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)  # ends that return the iterate as it is
 FEASIBLE = 1e-9  # relative to the largest coefficient: no gap is claimed for a point that misses box or sums by more
 PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
@@ -335,21 +335,6 @@ class _Zero:
 
     def product(self, coef: Array) -> Array:
         return np.zeros(len(coef))
-
-
-def slack(problem: Problem, beta: Array, product: Array) -> Array:
-    """How far every kernel row is from having to move: less than 0 if it must, -inf if a coefficient of it is free."""
-    ascent = -gradient(problem, product, beta)
-    may_grow, may_shrink = beta < problem.upper, beta > problem.lower
-    far = np.full(len(problem), inf)
-    for group in range(max(1, len(problem.totals))):
-        here = problem.group == group
-        free = may_grow & may_shrink & here
-        level = float(ascent[free].mean()) if problem.sums and free.any() else 0.0
-        far = np.where(may_grow & here, level - ascent, far)
-        far = np.where(may_shrink & here, np.minimum(far, ascent - level), far)
-        far[free] = -inf
-    return np.asarray(far.reshape(-1, problem.rows).min(axis=0))
 
 
 def is_margin(problem: Problem) -> bool:

@@ -13,8 +13,11 @@ A round costs as many kernel rows as are new in it, and a pass over the rows of 
 list of active rows. So it pays to keep that list short where few rows will support the machine:
 
 * **Full**: all rows active. Kernel rows are kept, and the certificate is made from them.
-* **Lean**: climb on a random tenth first, then a third. Then only rows near the margin are active; the others'
-  gradient is made anew, without keeping a kernel value, after each climb.
+* **Lean**: a random tenth first, then a third. Then only rows near the margin are active; the others' gradient is made
+  anew, without keeping a kernel value, after each run of the engine.
+
+The loop around the engine is the core's (core/driver.cpp), the same for single problems, batches, folds and paths. Here
+it is handed what only Python can make, and asked every few hundredths of a second whether to go on.
 """
 
 from __future__ import annotations
@@ -33,30 +36,22 @@ from adatron.gram import SLICE_SECONDS, Gram
 from adatron.packing import nothing
 from adatron.problems import Problem
 from adatron.solution import Solution, Status
-from adatron.solvers._run import SMALL, End, Run, slack
+from adatron.solvers._run import SMALL, Run
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Round, Watch
 
 PATIENCE = {np.float32: 300, np.float64: 3000}  # rounds without a smaller violation before a run gives up
-WHOLE_PATIENCE = 50  # the same where every round takes in the whole problem
 MOST_STEPS = {
     np.float32: 1e7,
     np.float64: 3e7,
 }  # pair steps, or so many for each row, before a run has stalled: 3, 10 s
 STEPS_OF_A_ROW = 200
 LEAST_SHARE = 0.25  # of the steps, where a fit has many problems
-IDLE_RUNS = 2  # runs in a row that do not bring the certificate a tenth further: stalled
 
 BUDGET = 0.05, 0.35  # seconds of CPU time for 0 and 300 rows: well-scaled problems take 1 to 20 ms
-SLOW_RATE = 2e10  # multiply-adds a second to count on
 
 LEAN_ROWS = 16_000  # fewer are all kept active
 LEAN_WORK = 64  # more multiply-adds a value make a row too dear to compute twice
-LEAN_SUPPORT = 0.2  # part of the first sample that supports it
-SAMPLES = (0.1, 0.33)
-SAMPLE_GAP = 0.1  # a sample's own optimum is not worth more
-NEIGHBOURS = 2.0  # active rows for each that violates or is free
-LEAN_GAP = 0.03  # part of the gap that a climb over few rows aims at
 
 
 @dataclass
@@ -107,110 +102,81 @@ class _Run(Run):
     ) -> None:
         super().__init__(problem, gram, start, stop, watch)
         self.solver = solver
-        self.rounds = 0
-        self.effort = 0.0  # pair steps, with Newton steps at what they cost
-        self.engine: Any = None  # the core's climb, while one is under way
+        self.driver: Any = None  # the core's, once there is one
 
     def budget(self) -> float:
         return BUDGET[0] + BUDGET[1] * self.problem.rows / SMALL
 
     def climb(self) -> Status:
-        """Sample if that pays, then climb and judge until the judge is content."""
-        lean = self.sample() if self.fresh else bool(self.solver.lean)
-        best, idle = inf, 0
-        while True:
-            verdict = self.judge()
-            if self.content(verdict):
-                return Status.CONVERGED
-            idle = 0 if verdict.kkt_violation < 0.9 * best else idle + 1
-            best = min(best, verdict.kkt_violation)
-            if idle > IDLE_RUNS or (idle and best < self.noise()):
-                return Status.STALLED
-            active = self.near_margin() if lean else None
-            goal = self.stop.tol
-            if active is not None:
-                goal = max(0.9 * goal, LEAN_GAP * verdict.kkt_violation)
-            self.rise(active, goal)
-
-    def sample(self) -> bool:
-        """Climb on samples of growing size; whether few enough rows support the first to go on lean."""
-        m = self.problem.rows
-        lean = self.solver.lean
-        if lean is None:
-            lean = m >= LEAN_ROWS and self.gram.work <= LEAN_WORK
-        if not lean or self.beta.any():  # a start that must not be zero has its rows spread over all the data
-            return False
-        order = np.random.default_rng(self.solver.seed).permutation(m)
-        for part in SAMPLES:
-            rows = np.sort(order[: int(part * m)])
-            self.rise(rows, SAMPLE_GAP)
-            support = np.count_nonzero(self.problem.fold(self.beta)) / len(rows)
-            if self.solver.lean is None and support > LEAN_SUPPORT:
-                return False
-        return True
-
-    def near_margin(self) -> NDArray[np.int64] | None:
-        """Rows that are free, violate, or come next to it; None when that is most of them."""
-        problem, beta, m = self.problem, self.beta, self.problem.rows
-        nearest = slack(problem, beta, self.gram.product(problem.fold(beta)))
-        wanted = int(NEIGHBOURS * np.count_nonzero(nearest < 0)) + 256
-        if wanted > m // 2:
-            return None
-        return np.sort(np.argpartition(nearest, wanted)[:wanted]).astype(np.int64)
-
-    def rise(self, active: NDArray[np.int64] | None, goal: float) -> None:
-        """Run the engine over the active rows (all: None) until the violation among them is at most ``goal``."""
+        """Run the core's driver, and give it what only Python can make."""
         problem, gram, watch, stop = self.problem, self.gram, self.watch, self.stop
-        product = self.product()
-        self.guess = np.array(product)
-        gram.activate(active)
-        make: Any = _core.Engine64 if gram.dtype == np.float64 else _core.Engine32
-        rows = problem.rows if active is None else len(active)
-        size = min(self.solver.working_size or self.affordable(1024 if rows > 12_000 else 512, rows), len(problem))
-        engine = self.engine = make(
-            gram.core,
-            **problem.spans,
-            beta=self.beta,
-            product=np.ascontiguousarray(product if active is None else product[active]),
-            working_size=size,
-        )
-        done = self.n_iter
+        order = self.sample_order()
+        self.judge()
+        gram.activate(None)
+        make: Any = _core.Driver64 if gram.dtype == np.float64 else _core.Driver32
+        driver = self.driver = make(gram.core)
+        driver.load(**problem.spans, beta=self.beta, product=self.product())
+        if order is not None:
+            driver.begin_with_samples(order, always=bool(self.solver.lean))
         heard = watch.progress is not None or watch.held_out is not None
-        options = _core.RunOptions(
-            goal=goal,
+        run = _core.RunOptions(
+            goal=stop.tol,
             seconds=SLICE_SECONDS,
-            max_steps=stop.max_iter - done if stop.max_iter >= 0 else inf,
-            max_effort=inf if stop.max_iter >= 0 else self.most_steps() - self.effort,
-            patience=WHOLE_PATIENCE if size == len(problem) else PATIENCE[gram.dtype.type],
+            max_steps=stop.max_iter if stop.max_iter >= 0 else inf,
+            max_effort=inf if stop.max_iter >= 0 else self.most_steps(),
+            patience=PATIENCE[gram.dtype.type],
             each_round=heard,
             record=watch.trace is not None and not heard,
         )
-        state, before = _core.RunState, -1
+        active = _core.ActiveRows() if order is not None or self.solver.lean else None
+        ends = {
+            _core.RunState.converged: Status.CONVERGED,
+            _core.RunState.stalled: Status.STALLED,
+            _core.RunState.unbounded: Status.UNBOUNDED,
+            _core.RunState.out_of_steps: Status.STALLED if stop.max_iter < 0 else Status.MAX_ITER,
+        }
+        told = 0
         try:
             while True:
-                at = engine.run(options)
-                if heard and engine.rounds > before:
-                    before = engine.rounds
-                    self.report(rows)
-                if at in (state.converged, state.stalled):  # stalled: its sums may have drifted, judge afresh
-                    return
-                if at == state.unbounded:
-                    raise End(Status.UNBOUNDED)
-                if at == state.out_of_steps:
-                    raise End(Status.STALLED if stop.max_iter < 0 else Status.MAX_ITER)
-                check = watch.check if done + engine.steps > 0 else nothing  # one round is made in any case
+                state = driver.advance(
+                    _core.DriverOptions(
+                        run=run,
+                        active=active,
+                        working_size=self.solver.working_size or 0,
+                        time_left=inf if watch.max_time is None else watch.max_time - watch.seconds,
+                    )
+                )
+                if heard and driver.rounds > told:
+                    told = driver.rounds
+                    self.tell_round(driver.account(), driver.active_rows, driver.bias, driver.steps, driver.rounds)
+                if state in ends:
+                    return ends[state]
+                check = watch.check if driver.steps > 0 else nothing  # one round is made in any case
                 check()
-                if at == state.needs_rows:
-                    gram.fetch(engine.working_rows, check)
+                if state == _core.RunState.needs_rows:
+                    gram.fetch(driver.working_rows, check)
+                elif state == _core.RunState.needs_product:
+                    self.settle()
+                    self.judge()  # which ends what has overflowed
+                    driver.judge(self.product())
         finally:
             self.settle()
-            self.trial = engine.bias
+            self.trial, self.n_iter = driver.bias, driver.steps
             if watch.trace is not None and not heard:
-                self.report_rounds(engine.trace)
-            self.n_iter += engine.steps
-            self.effort += engine.effort
-            self.rounds += engine.rounds
-            self.engine = None
+                self.report_rounds(driver.trace)
+
+    def sample_order(self) -> Array | None:
+        """The order in which rows join growing samples; None where all are active from the start."""
+        m, lean = self.problem.rows, self.solver.lean
+        if lean is None:
+            lean = m >= LEAN_ROWS and self.gram.work <= LEAN_WORK
+        if not lean or not self.fresh or self.beta.any():  # or else the start's rows are spread over all the data
+            return None
+        return np.random.default_rng(self.solver.seed).permutation(m)
+
+    def step_back(self) -> None:
+        self.driver = None  # its coefficients are not wanted
+        super().step_back()
 
     def most_steps(self) -> float:
         """Pair steps before a run has stalled."""
@@ -219,11 +185,6 @@ class _Run(Run):
         else:
             most = max(self.watch.share, LEAST_SHARE) * MOST_STEPS[self.gram.dtype.type]
         return float(max(most, STEPS_OF_A_ROW * len(self.problem)))
-
-    def report(self, active: int) -> None:
-        """One row of the trace."""
-        engine = self.engine
-        self.tell_round(engine.account(), active, engine.bias, engine.steps, engine.rounds)
 
     def report_rounds(self, rounds: Array) -> None:
         """The rows of the trace that the engine has kept."""
@@ -236,24 +197,16 @@ class _Run(Run):
         """A row of the trace; over part of the rows it knows nothing of the whole."""
         if active < self.problem.rows:
             account = _Partial(account.kkt_violation, int(account.support), int(account.at_bound))
-        self.tell(account, bias=bias, updates=self.n_iter + steps, epoch=self.rounds + rounds, **at, active=active)
-
-    def affordable(self, size: int, rows: int) -> int:
-        """A working set whose rows take a tenth of the time left at most."""
-        if self.watch.max_time is None:
-            return size
-        left = max(0.0, self.watch.max_time - self.watch.seconds)
-        return int(np.clip(0.1 * left * SLOW_RATE / (rows * (self.gram.work + 16)), min(64, size), size))
+        self.tell(account, bias=bias, updates=steps, epoch=rounds, **at, active=active)
 
     def settle(self) -> None:
         """Take the coefficients over from the core."""
-        if self.engine is not None:
-            beta = self.beta.copy()
-            self.engine.write(beta)
-            if not np.isfinite(beta).all():  # indefinite kernels know no end
-                return
-            self.beta = beta
-            self.guess[self.gram.core.active] = self.engine.product
+        if self.driver is None:
+            return
+        beta = np.empty(len(self.beta))
+        self.driver.write(beta)
+        if np.isfinite(beta).all():  # indefinite kernels know no end
+            self.beta, self.guess = beta, self.driver.product
 
 
 @dataclass(frozen=True)
