@@ -137,6 +137,14 @@ def test_active_set_starts_from_anywhere():
     assert problems.certificate(problem, oracle.DenseGram(K), active_set(problem, K, inside)).kkt_violation <= 1e-6
 
 
+def test_active_set_survives_sums_that_rounding_has_made_alike():
+    """A matrix that is singular along the sums, and whose factorisation rounding has let pass."""
+    K = np.array([[1.0, 1, -1, 1], [1, 1, 1, -1], [-1, 1, 1, 1], [1, -1, 1, 1]])
+    problem = problems.nu_classification(np.array([-1.0, 1, -1, 1]), 0.15)
+    found = active_set(problem, K, np.array([-0.2, 0.2, -0.1, 0.1]))
+    assert problems.certificate(problem, oracle.DenseGram(K), found).infeasibility <= 1e-12
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_chunking_claims_is_what_it_returns(seed):
     """Where kernel values are huge, a last correction of the sums by one rounding undoes the optimum."""

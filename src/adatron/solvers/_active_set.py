@@ -139,7 +139,8 @@ class ActiveSet:
             self.across = self.A.copy()
             _core.cholesky_solve(self.L, self.across)
             self.schur = np.einsum("kf,lf->kl", self.A, self.across)
-            return True
+            if _is_regular(self.schur):
+                return True
         kept = _independent(self.matrix(free, free))
         self.free = [int(i) for i in free[kept if len(kept) < len(free) else kept[:-1]]]
         return False
@@ -223,6 +224,14 @@ class ActiveSet:
         wanting = np.flatnonzero(violation > threshold)
         q = int(self.random.choice(wanting) if at_random else violation.argmax())
         return q, float(np.sign(pull[q]))
+
+
+def _is_regular(M: Array) -> bool:
+    """Whether a positive definite matrix of one row per sum can be solved with, for all that rounding has left of it."""
+    scale = np.sqrt(np.maximum(M.diagonal(), 0.0))
+    if not (np.isfinite(M).all() and (scale > 0).all()):
+        return False
+    return not len(M) or bool(np.linalg.eigvalsh(M / np.outer(scale, scale)).min() > 4 * EPS)
 
 
 def _independent(M: Array) -> Index:
