@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import copysign, inf
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Bias = Literal["exact", "augmented", "none"]
+Sums = list[tuple[slice | NDArray[np.intp], float]]
 ROUNDING = 1e-12  # how far, relatively, a sum may pass what the box allows and still mean its end
 
 
@@ -119,24 +120,38 @@ class Problem:
         return beta[: self.rows] + beta[self.rows :] if self.doubled else beta
 
     @cached_property
-    def sums(self) -> list[tuple[slice | NDArray[np.intp], float]]:
+    def sums(self) -> Sums:
         """For each sum, which variables it runs over and its total."""
-        if len(self.totals) == 1:
-            return [(slice(None), float(self.totals[0]))]
-        return [(np.flatnonzero(self.group == g), float(t)) for g, t in enumerate(self.totals)]
+        return sums_of(self.group, self.totals)
 
     def start(self) -> Array:
         """A feasible point: nearest to zero, then filled in order of the rows to meet the sums."""
-        beta = np.clip(np.zeros(len(self)), self.lower, self.upper)
-        for members, total in self.sums:
-            base = beta[members]
-            missing = total - base.sum()
-            end = self.upper[members] if missing > 0 else self.lower[members]
-            room = np.abs(end - base)
-            before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
-            step = np.minimum(room, np.maximum(abs(missing) - before, 0.0))
-            beta[members] = base + np.copysign(step, missing)
-        return beta
+        return feasible(self.lower, self.upper, self.sums)
+
+
+def sums_of(group: NDArray[np.int8], totals: Array) -> Sums:
+    """For each sum, which variables it runs over and its total."""
+    if len(totals) == 1:
+        return [(slice(None), float(totals[0]))]
+    return [((group == g).nonzero()[0], total) for g, total in enumerate(totals.tolist())]
+
+
+def feasible(lower: Array, upper: Array, sums: Sums) -> Array:
+    """The point of the box nearest to zero, then filled in order of the variables to meet the sums."""
+    beta = np.minimum(np.maximum(lower, 0.0), upper)
+    for members, total in sums:
+        base = beta[members]
+        missing = total - float(base.sum())
+        end = (upper if missing > 0 else lower)[members]
+        room = np.abs(end - base)
+        filled = room.cumsum()
+        full = int(filled.searchsorted(abs(missing)))  # so many go to the end of their box, the next part of the way
+        if full < len(base):
+            rest = abs(missing) - (float(filled[full - 1]) if full else 0.0)
+            base[full] += copysign(min(rest, float(room[full])), missing)
+        base[:full] = end[:full]
+        beta[members] = base
+    return beta
 
 
 def hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
@@ -221,7 +236,7 @@ def one_class(rows: int, nu: float = 0.5, *, weight: ArrayLike | None = None) ->
     m = integer("rows", rows, at_least=1)
     weights = _weights(weight, m)
     total = _fraction(nu) * weights.sum()
-    return _known("one_class", np.zeros(m), np.zeros(m), weights.copy(), np.array([total]))
+    return _known("one_class", np.zeros(m), np.zeros(m), weights, np.array([total]))
 
 
 def enclosing_ball(diagonal: ArrayLike) -> Problem:

@@ -124,7 +124,9 @@ def _solver_of(estimator: Any) -> Solver:
     wanted = estimator.solver
     if isinstance(wanted, str):
         choice("solver", wanted, ["auto", *SOLVERS])
-    solver = copy(make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted))
+    solver = make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted)
+    if solver is wanted:
+        solver = copy(solver)
     shrinks = flag("shrinking", estimator.shrinking)
     if isinstance(solver, Decomposition) and not shrinks:
         solver.lean = False

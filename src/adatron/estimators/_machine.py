@@ -215,7 +215,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not self.warm_start or not hasattr(self, "_warm"):
             return work
         fingerprint, betas = self._warm
-        sizes = np.diff(work.tasks.start).tolist()
+        sizes = work.tasks.sizes.tolist()
         fits = len(betas) == len(work) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
             return work

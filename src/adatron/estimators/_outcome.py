@@ -67,7 +67,8 @@ class Outcome:
         """One coefficient per row of each task, end to end."""
         if not self.doubled:
             return self.beta
-        return np.concatenate([self.beta[self.variables(k)].reshape(2, -1).sum(axis=0) for k in range(len(self))])
+        halves = [self.beta[self.variables(k)].reshape(2, -1) for k in range(len(self))]
+        return np.concatenate([positive + negative for positive, negative in halves])
 
     @property
     def converged(self) -> bool:

@@ -310,10 +310,10 @@ class NuSVC(KernelClassifier):
             flat[k] |= job.margin is not None and job.margin.flat
         rho = outcome.certificates[:, RHO]
         unit = np.where(rho > LEAST_RHO, rho, 1.0)
-        coef = outcome.coef / np.repeat(unit, np.diff(tasks.start))
+        coef = outcome.coef / unit.repeat(tasks.sizes)
         biases = outcome.certificates[:, BIAS] / unit
         if flat.any():
             # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-            coef[np.repeat(flat, np.diff(tasks.start))] = 0.0
+            coef[flat.repeat(tasks.sizes)] = 0.0
             biases[flat] = np.sign(tasks.sums(made.upper + made.lower))[flat]
         return coef, biases
