@@ -83,7 +83,7 @@ class Packed:
     @cached_property
     def reach(self) -> np.float64:
         """The largest norm."""
-        return np.float64(self.norms.max(initial=0.0))
+        return np.float64(np.sqrt(np.float64(self.core.norms().max(initial=0.0))))
 
     def error_bound(self) -> ErrorBound:
         """A bound on the error of kernel values between these points, by norms."""

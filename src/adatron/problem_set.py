@@ -138,6 +138,11 @@ class ProblemSet:
     def _start(self, v: slice, totals: Array) -> Array:
         return feasible(self.lower[v], self.upper[v], sums_of(self.group[v], totals))
 
+    @cached_property
+    def boxes(self) -> Array:
+        """The sum of upper - lower of each problem."""
+        return self.tasks.sums(self.upper - self.lower)
+
     def fold(self, beta: Array) -> Array:
         """One coefficient per kernel row, in flat form."""
         if not self.doubled:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import copysign, inf
+from math import copysign, inf, isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -90,11 +90,9 @@ class Problem:
         """A problem of arrays that are known to be in order: no copies, no checks."""
         problem = object.__new__(cls)
         names = "linear", "lower", "upper", "ridge", "group", "totals"
-        for name, array in zip(names, arrays, strict=True):
+        for array in arrays:
             array.setflags(write=False)
-            object.__setattr__(problem, name, array)
-        object.__setattr__(problem, "use", use)
-        object.__setattr__(problem, "doubled", doubled)
+        vars(problem).update(zip(names, arrays, strict=True), use=use, doubled=doubled)
         return problem
 
     def __len__(self) -> int:
@@ -312,7 +310,7 @@ def _fraction(nu: float) -> float:
 
 def _times(C: float, weights: Array) -> Array:
     """C per row; a row of weight zero stays out even if C is infinite."""
-    return np.multiply(C, weights, out=np.zeros_like(weights), where=weights > 0)
+    return C * weights if isfinite(C) else np.where(weights > 0, inf, 0.0)
 
 
 def _weights(weight: ArrayLike | None, rows: int) -> Array:

@@ -133,10 +133,9 @@ def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float) -> None
     coef, tasks, table = outcome.coef, problems.tasks, outcome.certificates
     total, support = tasks.sums(np.abs(coef)), tasks.sums((coef != 0).astype(np.float64))
     table[:, ROUNDING] = errors * total + support * UNIT_ROUNDOFF * total * outcome.largest
-    size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
-    infeasible = table[:, INFEASIBILITY] > FEASIBLE * (1 + size)
-    if infeasible.any():
-        table[infeasible, GAP] = np.nan
+    if (table[:, INFEASIBILITY] > FEASIBLE).any():
+        size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
+        table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
 
 
 def clear_margins(outcome: Outcome, sums: int, share: float, factor: float) -> NDArray[np.bool_]:
