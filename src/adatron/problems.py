@@ -140,13 +140,13 @@ def feasible(lower: Array, upper: Array, sums: Sums) -> Array:
     for members, total in sums:
         base = beta[members]
         missing = total - float(base.sum())
-        end = (upper if missing > 0 else lower)[members]
-        room = np.abs(end - base)
-        filled = room.cumsum()
+        ends, nearer = (upper, min) if missing > 0 else (lower, max)
+        end = ends[members]
+        filled = np.abs(end - base).cumsum()
         full = int(filled.searchsorted(abs(missing)))  # so many go to the end of their box, the next part of the way
         if full < len(base):
             rest = abs(missing) - (float(filled[full - 1]) if full else 0.0)
-            base[full] += copysign(min(rest, float(room[full])), missing)
+            base[full] = nearer(base[full] + copysign(rest, missing), end[full])
         base[:full] = end[:full]
         beta[members] = base
     return beta
