@@ -190,10 +190,10 @@ def epsilon_regression(
     targets = finite_vector("t", t)
     epsilon = real("epsilon", epsilon, at_least=0)
     bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
-    none = np.zeros(len(targets))
-    lower, upper = np.concatenate((none, -bounds)), np.concatenate((bounds, none))
+    lower, upper = np.zeros((2, 2 * len(targets)))
+    upper[: len(targets)], lower[len(targets) :] = bounds, -bounds
     with np.errstate(over="ignore"):
-        linear = finite_vector("linear", np.concatenate((epsilon - targets, -epsilon - targets)))
+        linear = finite_vector("linear", np.subtract.outer((epsilon, -epsilon), targets).ravel())
     return _known("epsilon_regression", linear, lower, upper, _sums(bias), doubled=True)
 
 

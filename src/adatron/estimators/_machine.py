@@ -239,7 +239,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = outcome.converged
         fitted = (Status.CONVERGED, Status.STATIONARY)  # as far as scikit-learn asks
         self.fit_status_ = int(any(status not in fitted for status in outcome.statuses))
-        told = outcome.statuses[worst(outcome)]
+        told = Status.CONVERGED if self.converged_ else outcome.statuses[worst(outcome)]
         assert told is not None
         self.stop_reason_ = told.value
         self.objective_ = float(outcome.certificates[:, OBJECTIVE].sum())
