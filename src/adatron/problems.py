@@ -193,7 +193,7 @@ def epsilon_regression(
     lower, upper = np.zeros((2, 2 * len(targets)))
     upper[: len(targets)], lower[len(targets) :] = bounds, -bounds
     with np.errstate(over="ignore"):
-        linear = finite_vector("linear", np.subtract.outer((epsilon, -epsilon), targets).ravel())
+        linear = finite_vector("linear", np.concatenate((epsilon - targets, -epsilon - targets)))
     return _known("epsilon_regression", linear, lower, upper, _sums(bias), doubled=True)
 
 
