@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 
 Array = NDArray[np.float64]
 LARGEST = 1e100  # of a regularisation parameter: squares and sums of coefficients have to stay finite
+FLAGS = (bool, np.bool_, Integral)
 LONGEST = 80  # characters of a value that a message repeats
 
 
@@ -66,14 +67,14 @@ def cost(name: str, value: Any, *, infinite: bool = True) -> float:
 
 def flag(name: str, value: Any) -> bool:
     """The value as a bool, if it is one, or 0 or 1."""
-    if not isinstance(value, bool | np.bool_ | Integral):
+    if not isinstance(value, FLAGS):
         raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass True or False.")
     return bool(value)
 
 
 def integer(name: str, value: Any, *, at_least: int = 0) -> int:
     """The value as an int, if it is an integer in range."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise TypeError(f"{name}={shown(value)} is a {type(value).__name__}: pass an integer of at least {at_least}.")
     number = int(value)
     if number < at_least:
@@ -95,6 +96,23 @@ def choice(name: str, value: Any, options: Sequence[str]) -> str:
 
 def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
     """The values as a new float64 vector without NaN, of the length asked for."""
+    array = _vector(name, values, length)
+    _refuse_nan(name, array)
+    return array
+
+
+def finite_vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
+    """The values as a new float64 vector of finite numbers."""
+    array = _vector(name, values, length)
+    if np.isfinite(array).all():
+        return array
+    _refuse_nan(name, array)
+    first = int(np.isinf(array).argmax())
+    raise ValueError(f"{name}[{first}]={array[first]} is infinite: pass finite numbers.")
+
+
+def _vector(name: str, values: ArrayLike, length: int | None) -> Array:
+    """The values as a new float64 vector of the length asked for."""
     try:
         if np.iscomplexobj(values):
             raise TypeError
@@ -108,21 +126,14 @@ def vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
         raise ValueError(f"{name} is empty: pass at least one value.")
     if length is not None and len(array) != length:
         raise ValueError(f"{name} has {len(array)} values: pass {length}, one for each row.")
+    return array
+
+
+def _refuse_nan(name: str, array: Array) -> None:
     unknown = np.isnan(array)
     if unknown.any():
         first = int(unknown.argmax())
         raise ValueError(f"{name}[{first}] is NaN: drop or impute that row first.")
-    return array
-
-
-def finite_vector(name: str, values: ArrayLike, *, length: int | None = None) -> Array:
-    """The values as a new float64 vector of finite numbers."""
-    array = vector(name, values, length=length)
-    infinite = np.isinf(array)
-    if infinite.any():
-        first = int(infinite.argmax())
-        raise ValueError(f"{name}[{first}]={array[first]} is infinite: pass finite numbers.")
-    return array
 
 
 def sound(name: str, X: Any) -> None:

@@ -80,6 +80,11 @@ class Packed:
         """‖x‖ of every point, after centring."""
         return np.sqrt(np.asarray(self.core.norms(), dtype=np.float64))
 
+    @cached_property
+    def reach(self) -> np.float64:
+        """The largest norm."""
+        return np.float64(np.sqrt(np.float64(self.core.norms().max(initial=0.0))))
+
     def error_bound(self) -> ErrorBound:
         """A bound on the error of kernel values between these points, by norms."""
         return value_error(self.terms, self.arithmetic, self.length, sparse=self.sparse, rounded=self.rounded)
@@ -127,8 +132,7 @@ def pack(X: Any, terms: Terms, dtype: DTypeLike, threads: int, *, few: int = FEW
     points = Packed(X, terms, Arithmetic(dtype, differences=careful, center=center), threads)
 
     def fits() -> bool:
-        reach = float(points.norms.max(initial=0.0))
-        return largest_exponent(terms, reach) <= LARGEST_EXPONENT[dtype.type]
+        return largest_exponent(terms, float(points.reach)) <= LARGEST_EXPONENT[dtype.type]
 
     if not points.arithmetic.differences and not fits():
         if distances:
@@ -138,7 +142,8 @@ def pack(X: Any, terms: Terms, dtype: DTypeLike, threads: int, *, few: int = FEW
             if dtype == np.float64 and points.arithmetic.center is not None:  # differences need no centre
                 points = Packed(X, terms, EXACT, threads)
             points.arithmetic = replace(points.arithmetic, differences=True)
-    points.arithmetic = replace(points.arithmetic, radius=JUDGED * float(points.norms.max(initial=0.0)))
+    at = points.arithmetic
+    points.arithmetic = Arithmetic(at.dtype, at.differences, at.center, radius=JUDGED * float(points.reach))
     return points
 
 

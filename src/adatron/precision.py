@@ -48,6 +48,7 @@ FILLED = 0.9  # part of a column that is not zero, from which on it is centred e
 
 # γ‖x − c‖² up to which dot products give distances to a few digits more than kernels need
 LARGEST_EXPONENT = {np.float32: 100.0, np.float64: 1e4}
+OF_DISTANCES = (Gaussian, Exponential, Laplacian)
 FEW_FEATURES = 32  # where differences cost hardly more than dot products, and keep a digit more
 
 ErrorBound = Callable[[Array, Array, Array], Array]  # of norms on either side, and of their least difference
@@ -107,12 +108,12 @@ def dense_columns_center(X: Any) -> Array:
 
 def of_distances(terms: Terms) -> bool:
     """Whether all that the kernel sees of two points is a distance."""
-    return all(isinstance(f, Gaussian | Exponential | Laplacian) for _, factors in terms for f in factors)
+    return all(isinstance(f, OF_DISTANCES) for _, factors in terms for f in factors)
 
 
 def needs_distances(terms: Terms) -> bool:
     """Whether some part of the kernel sees a distance."""
-    return any(isinstance(f, Gaussian | Exponential | Laplacian) for _, factors in terms for f in factors)
+    return any(isinstance(f, OF_DISTANCES) for _, factors in terms for f in factors)
 
 
 def float32_holds(terms: Terms) -> bool:
@@ -140,7 +141,7 @@ def value_error(terms: Terms, arithmetic: Arithmetic, length: int, *, sparse: bo
     rule = _Rule(u, u if rounded else 0.0, length, arithmetic.differences, sparse)
 
     def bound(left: Array, right: Array, apart: Array) -> Array:
-        total: Any = 0.0
+        total: Any = np.zeros(np.broadcast(left, right).shape)  # of constants too
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for coefficient, factors in terms:
                 size: Any = abs(coefficient)
@@ -150,8 +151,7 @@ def value_error(terms: Terms, arithmetic: Arithmetic, length: int, *, sparse: bo
                     error = error * its_size + size * its_error + error * its_error
                     size = size * its_size
                 total = total + error + 2 * u * size
-        shape = np.broadcast_shapes(np.shape(left), np.shape(right))  # of constants too
-        return np.broadcast_to(np.where(np.isnan(total), inf, total), shape)
+        return np.where(np.isnan(total), inf, total)
 
     return bound
 
@@ -191,7 +191,7 @@ class _Rule:
     def gaussian(self, gamma: float, both: Array, apart: Array) -> tuple[Array, Array]:
         size = np.exp(-gamma * apart**2)
         if self.differences:
-            error = np.zeros_like(size)
+            error: Any = 0.0
             if self.inputs:
                 t = np.maximum(np.sqrt(gamma) * apart, np.sqrt(0.5))
                 error = np.minimum(2 * self.inputs * np.sqrt(gamma) * both * (t * np.exp(-(t**2))), 1.0)

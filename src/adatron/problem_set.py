@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adatron._check import Array
-from adatron.problems import Problem
+from adatron.problems import Problem, feasible, sums_of
 
 Index = NDArray[np.int64]
 NAMES = ("linear", "lower", "upper", "ridge", "group")
@@ -68,14 +68,19 @@ class Tasks:
         return np.tile(np.arange(self.start[1], dtype=np.int64), len(self))
 
     @cached_property
+    def sizes(self) -> Index:
+        """How many rows each task has."""
+        return self.start[1:] - self.start[:-1]
+
+    @cached_property
     def owner(self) -> NDArray[np.intp]:
         """The task that each entry of flat arrays belongs to."""
-        return np.repeat(np.arange(len(self)), np.diff(self.start))
+        return np.arange(len(self)).repeat(self.sizes)
 
     @property
     def largest(self) -> int:
         """Rows of the largest task."""
-        return int(np.diff(self.start).max())
+        return int(self.sizes.max())
 
 
 def whole_task(rows: int) -> Tasks:
@@ -128,9 +133,15 @@ class ProblemSet:
         """A feasible point of every problem."""
         if not self.totals.any() and (self.lower <= 0).all() and (self.upper >= 0).all():
             return np.zeros(len(self.linear))
-        if len(self) == 1:
-            return self[0].start()
-        return np.concatenate([self[k].start() for k in range(len(self))])
+        return np.concatenate([self._start(self.variables(k), self.totals[k]) for k in range(len(self))])
+
+    def _start(self, v: slice, totals: Array) -> Array:
+        return feasible(self.lower[v], self.upper[v], sums_of(self.group[v], totals))
+
+    @cached_property
+    def boxes(self) -> Array:
+        """The sum of upper - lower of each problem."""
+        return self.tasks.sums(self.upper - self.lower)
 
     def fold(self, beta: Array) -> Array:
         """One coefficient per kernel row, in flat form."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from math import copysign, inf, isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Bias = Literal["exact", "augmented", "none"]
+Sums = list[tuple[slice | NDArray[np.intp], float]]
 ROUNDING = 1e-12  # how far, relatively, a sum may pass what the box allows and still mean its end
 
 
@@ -89,11 +90,9 @@ class Problem:
         """A problem of arrays that are known to be in order: no copies, no checks."""
         problem = object.__new__(cls)
         names = "linear", "lower", "upper", "ridge", "group", "totals"
-        for name, array in zip(names, arrays, strict=True):
+        for array in arrays:
             array.setflags(write=False)
-            object.__setattr__(problem, name, array)
-        object.__setattr__(problem, "use", use)
-        object.__setattr__(problem, "doubled", doubled)
+        vars(problem).update(zip(names, arrays, strict=True), use=use, doubled=doubled)
         return problem
 
     def __len__(self) -> int:
@@ -119,24 +118,38 @@ class Problem:
         return beta[: self.rows] + beta[self.rows :] if self.doubled else beta
 
     @cached_property
-    def sums(self) -> list[tuple[slice | NDArray[np.intp], float]]:
+    def sums(self) -> Sums:
         """For each sum, which variables it runs over and its total."""
-        if len(self.totals) == 1:
-            return [(slice(None), float(self.totals[0]))]
-        return [(np.flatnonzero(self.group == g), float(t)) for g, t in enumerate(self.totals)]
+        return sums_of(self.group, self.totals)
 
     def start(self) -> Array:
         """A feasible point: nearest to zero, then filled in order of the rows to meet the sums."""
-        beta = np.clip(np.zeros(len(self)), self.lower, self.upper)
-        for members, total in self.sums:
-            base = beta[members]
-            missing = total - base.sum()
-            end = self.upper[members] if missing > 0 else self.lower[members]
-            room = np.abs(end - base)
-            before = np.concatenate(([0.0], np.cumsum(room)[:-1]))
-            step = np.minimum(room, np.maximum(abs(missing) - before, 0.0))
-            beta[members] = base + np.copysign(step, missing)
-        return beta
+        return feasible(self.lower, self.upper, self.sums)
+
+
+def sums_of(group: NDArray[np.int8], totals: Array) -> Sums:
+    """For each sum, which variables it runs over and its total."""
+    if len(totals) == 1:
+        return [(slice(None), float(totals[0]))]
+    return [((group == g).nonzero()[0], total) for g, total in enumerate(totals.tolist())]
+
+
+def feasible(lower: Array, upper: Array, sums: Sums) -> Array:
+    """The point of the box nearest to zero, then filled in order of the variables to meet the sums."""
+    beta = np.minimum(np.maximum(lower, 0.0), upper)
+    for members, total in sums:
+        base = beta[members]
+        missing = total - float(base.sum())
+        ends, nearer = (upper, min) if missing > 0 else (lower, max)
+        end = ends[members]
+        filled = np.abs(end - base).cumsum()
+        full = int(filled.searchsorted(abs(missing)))  # so many go to the end of their box, the next part of the way
+        if full < len(base):
+            rest = abs(missing) - (float(filled[full - 1]) if full else 0.0)
+            base[full] = nearer(base[full] + copysign(rest, missing), end[full])
+        base[:full] = end[:full]
+        beta[members] = base
+    return beta
 
 
 def hinge(y: ArrayLike, C: float = 1.0, *, bias: Bias = "exact", weight: ArrayLike | None = None) -> Problem:
@@ -177,8 +190,8 @@ def epsilon_regression(
     targets = finite_vector("t", t)
     epsilon = real("epsilon", epsilon, at_least=0)
     bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
-    none = np.zeros(len(targets))
-    lower, upper = np.concatenate((none, -bounds)), np.concatenate((bounds, none))
+    lower, upper = np.zeros((2, 2 * len(targets)))
+    upper[: len(targets)], lower[len(targets) :] = bounds, -bounds
     with np.errstate(over="ignore"):
         linear = finite_vector("linear", np.concatenate((epsilon - targets, -epsilon - targets)))
     return _known("epsilon_regression", linear, lower, upper, _sums(bias), doubled=True)
@@ -221,7 +234,7 @@ def one_class(rows: int, nu: float = 0.5, *, weight: ArrayLike | None = None) ->
     m = integer("rows", rows, at_least=1)
     weights = _weights(weight, m)
     total = _fraction(nu) * weights.sum()
-    return _known("one_class", np.zeros(m), np.zeros(m), weights.copy(), np.array([total]))
+    return _known("one_class", np.zeros(m), np.zeros(m), weights, np.array([total]))
 
 
 def enclosing_ball(diagonal: ArrayLike) -> Problem:
@@ -297,7 +310,7 @@ def _fraction(nu: float) -> float:
 
 def _times(C: float, weights: Array) -> Array:
     """C per row; a row of weight zero stays out even if C is infinite."""
-    return np.multiply(C, weights, out=np.zeros_like(weights), where=weights > 0)
+    return C * weights if isfinite(C) else np.where(weights > 0, inf, 0.0)
 
 
 def _weights(weight: ArrayLike | None, rows: int) -> Array:

@@ -17,6 +17,7 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from adatron import problems
 from adatron.kernels import Gaussian, Linear
+from adatron.problem_set import ProblemSet, Tasks
 from adatron.problems import Problem, bias, certificate, gradient
 from adatron.solution import Certificate, Solution, Status
 
@@ -119,6 +120,33 @@ def test_start_fills_rows_in_order_as_libsvm_does():
     assert problems.nearest_points(y).start().tolist() == [1.0, -1.0, 0.0, 0.0, 0.0]
     start = problems.nu_regression([1.0, 2.0], 2.0, 0.75).start()
     assert start.tolist() == [1.5, 0.0, -1.5, 0.0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.floats(0, 1), st.sampled_from([1e-8, 1.0, 1e8]))
+def test_start_of_any_box_stays_inside_and_leaves_one_row_between_its_ends(seed, rows, share, scale):
+    random = np.random.default_rng(seed)
+    lower, upper = np.sort(scale * random.normal(size=(2, rows)), axis=0)
+    total = lower.sum() + share * (upper.sum() - lower.sum())
+    start = Problem("any", np.zeros(rows), lower, upper, totals=[total]).start()
+    nearest = np.clip(0.0, lower, upper)
+    end = upper if total > nearest.sum() else lower
+    assert (lower <= start).all()
+    assert (start <= upper).all()
+    assert start.sum() == pytest.approx(total, rel=1e-12, abs=1e-12 * scale * rows)
+    moved = np.flatnonzero(start != nearest)
+    if len(moved):
+        assert (start == end)[: moved[-1]].all()  # in order: all before the last one that moved are full
+        assert (start == nearest)[moved[-1] + 1 :].all()
+
+
+def test_start_of_several_problems_is_that_of_each():
+    y = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+    weight = np.array([1e-9, 1.0, 3.0, 1e9, 0.1])
+    several = [problems.nu_classification(y, 0.05), problems.nu_classification(y, 1e-12, weight=weight)]
+    tasks = Tasks(np.array([0, 5, 10]), np.tile(np.arange(5), 2), np.tile(y, 2))
+    together = ProblemSet.of(several, tasks).start()
+    assert together.tolist() == np.concatenate([problem.start() for problem in several]).tolist()
 
 
 def test_fold_adds_the_coefficients_of_a_row():

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 LARGEST = 1000  # rows of a problem alone that is solved here, in float64
 SEVERAL = 2500  # the same where there are several: float32 would be faster, but not what comes with it in Python
 SLICE_SECONDS = 0.05
+UNIT_ROUNDOFF = float(np.finfo(np.float64).eps) / 2
+ZERO: Any = np.float64(0.0)
 CODES = {int(_core.BatchStatus.open.value): None, int(_core.BatchStatus.converged.value): Status.CONVERGED}
 
 
@@ -84,7 +86,7 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     doubtful = ~is_certain(table[:, VIOLATION], table[:, ROUNDING], training.settings.tol)
     if not training.kernel.positive_semidefinite:
         doubtful[:] = True
-    for k in np.flatnonzero(doubtful).tolist():
+    for k in doubtful.nonzero()[0].tolist():
         if outcome.statuses[k] is Status.CONVERGED:
             gram = training.gram(problems.tasks.index(k), threads, np.float64)
             solution = assured(problems[k], gram, outcome.solution(k), training.settings.tol)
@@ -114,13 +116,9 @@ def _core_batch(
     diagonal = checked_diagonal(kernel, training.X)
     points = pack(training.X, kernel.terms() or (), np.float64, threads=threads)
     core = _core.Batch.of_points(points.native(), points.core, diagonal=diagonal, **given)
-    reach = points.norms.max()
-    return (
-        core,
-        points.arithmetic,
-        float(points.error_bound()(reach, reach, np.zeros(()))),
-        float(np.abs(diagonal).max()),
-    )
+    reach: Any = points.reach
+    errors = float(points.error_bound()(reach, reach, ZERO))
+    return core, points.arithmetic, errors, float(np.abs(diagonal).max())
 
 
 def _end(problems: ProblemSet, outcome: Outcome, k: int, ended: Status) -> None:
@@ -132,12 +130,12 @@ def _end(problems: ProblemSet, outcome: Outcome, k: int, ended: Status) -> None:
 
 def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float) -> None:
     """How far gradients may be off because kernel values and their sums are; no gap for points that are infeasible."""
-    coef, tasks = outcome.coef, problems.tasks
+    coef, tasks, table = outcome.coef, problems.tasks, outcome.certificates
     total, support = tasks.sums(np.abs(coef)), tasks.sums((coef != 0).astype(np.float64))
-    table = outcome.certificates
-    table[:, ROUNDING] = errors * total + support * (np.finfo(np.float64).eps / 2) * total * outcome.largest
-    size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
-    table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
+    table[:, ROUNDING] = errors * total + support * UNIT_ROUNDOFF * total * outcome.largest
+    if (table[:, INFEASIBILITY] > FEASIBLE).any():
+        size = np.maximum.reduceat(np.abs(outcome.beta), tasks.start[:-1] * (2 if outcome.doubled else 1))
+        table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
 
 
 def clear_margins(outcome: Outcome, sums: int, share: float, factor: float) -> NDArray[np.bool_]:

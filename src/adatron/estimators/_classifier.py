@@ -202,12 +202,13 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
     def _weighted(self, rows: Rows) -> tuple[Rows, NDArray[Any], NDArray[Any], Array]:
         """Rows of classes that have a weight, their classes, each row's class as a number, and the classes' weights."""
-        classes, labels = np.unique(rows.y, return_inverse=True)
+        classes = np.unique(rows.y)
         class_weight = _class_weight(self.class_weight, classes, rows)
+        labels = classes.searchsorted(rows.y)
         if not class_weight.all():
             rows = self._part(rows, np.flatnonzero(class_weight[labels]).astype(np.int64))
-            classes, labels = np.unique(rows.y, return_inverse=True)
-            class_weight = class_weight[class_weight > 0]
+            classes, class_weight = (each[class_weight > 0] for each in (classes, class_weight))
+            labels = classes.searchsorted(rows.y)
         if len(classes) < 2:
             where = "" if rows.kept is None else ", in the rows of positive weight"
             raise ValueError(f"y holds one class, {classes.tolist()}{where}: pass rows of two classes or more.")
@@ -225,9 +226,9 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             problem = problems()[k]
             start = None if betas is None else betas[k]
             margin = self._margin(settings, problem)
-            return Job(problem, tasks.index(k), start, held_out=held_out[k], margin=margin)
+            return Job(problem, tasks.index(k), start, held_out=held_out[k] if held_out else None, margin=margin)
 
-        return Work(tasks, problems, job, betas, self._has_margins, any(each is not None for each in held_out))
+        return Work(tasks, problems, job, betas, self._has_margins, watched=bool(held_out))
 
     def _assembled(
         self,
@@ -241,12 +242,12 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
         arithmetic: Arithmetic,
     ) -> tuple[Model, Index]:
         """One model of all parts: support rows by class, in scikit-learn's order, and their coefficients."""
-        some = np.flatnonzero(coef)
+        some = coef.nonzero()[0]
         index, part = tasks.flat_rows[some], tasks.owner[some]
         used = np.zeros(len(labels), dtype=bool)
         used[index] = True
-        support = np.flatnonzero(used).astype(np.int64)
-        support = support[np.argsort(labels[support], kind="stable")]
+        support = used.nonzero()[0].astype(np.int64, copy=False)
+        support = support[labels[support].argsort(kind="stable")]
         place = np.empty(len(labels), dtype=np.intp)
         place[support] = np.arange(len(support))
         edges: tuple[int, ...] = ()
@@ -255,7 +256,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
             first, second = class_pairs(arrangement.count)
             line = np.where(labels[index] == first[part], second[part] - 1, first[part])
             lines = arrangement.count - 1
-            edges = tuple(np.searchsorted(labels[support], np.arange(arrangement.count + 1)).tolist())
+            edges = tuple(labels[support].searchsorted(np.arange(arrangement.count + 1)).tolist())
         matrix = np.zeros((lines, len(support)))
         matrix[line, place[index]] = coef[some]
         intercept = biases + training.augment * tasks.sums(coef) if training.augment else biases.copy()
@@ -263,11 +264,10 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
     def _held_out(
         self, training: Training, arrangement: Scheme, classes: NDArray[Any], labels: NDArray[Any], held_out: Any
-    ) -> list[Callable[[Array, float], float] | None]:
-        """For each part, the error of its machine on other rows of its classes."""
-        parts = arrangement.parts
+    ) -> list[Callable[[Array, float], float]]:
+        """For each part, the error of its machine on other rows of its classes; none where there are no other rows."""
         if held_out is None:
-            return [None] * len(parts)
+            return []
         if not (isinstance(held_out, tuple | list) and len(held_out) == 2):
             raise ValueError(f"held_out={type(held_out).__name__} is no pair: pass (X, y) of rows to test on.")
         sound("X of held_out", held_out[0])
@@ -292,7 +292,7 @@ class KernelClassifier(ClassifierMixin, Machine):  # type: ignore[misc]
 
             return error
 
-        return [error_of(part) for part in parts]
+        return [error_of(part) for part in arrangement.parts]
 
 
 def _class_weight(wanted: Any, classes: NDArray[Any], rows: Rows) -> Array:

@@ -124,7 +124,9 @@ def _solver_of(estimator: Any) -> Solver:
     wanted = estimator.solver
     if isinstance(wanted, str):
         choice("solver", wanted, ["auto", *SOLVERS])
-    solver = copy(make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted))
+    solver = make_solver("solver", "decomposition" if isinstance(wanted, str) and wanted == "auto" else wanted)
+    if solver is wanted:
+        solver = copy(solver)
     shrinks = flag("shrinking", estimator.shrinking)
     if isinstance(solver, Decomposition) and not shrinks:
         solver.lean = False
@@ -252,8 +254,8 @@ class Training:
         """The ν-problems whose margin is not more than their errors."""
         given = self.settings.precomputed and self.X.dtype == np.float32
         share = float(np.finfo(np.float32).eps) if given else MARGIN_ROUNDING
-        clear = clear_margins(outcome, problems.totals.shape[1], share, CLEAR)
-        return [k for k in np.flatnonzero(~clear).tolist() if outcome.statuses[k] in ENDED]
+        clear = clear_margins(outcome, problems.totals.shape[1], share, CLEAR).tolist()
+        return [k for k, status in enumerate(outcome.statuses) if not clear[k] and status in ENDED]
 
     def _one_by_one(self, work: Work, watch: Watch, threads: int) -> Outcome:
         jobs = [work.one(k) for k in range(len(work))]
@@ -327,7 +329,7 @@ class Training:
 
     def intercept(self, coef: Array, bias: float) -> float:
         """The bias, with what a bias in the kernel amounts to."""
-        return float(bias + self.augment * coef.sum())
+        return float(bias + self.augment * coef.sum()) if self.augment else float(bias)
 
     def _in_turn(self, jobs: Sequence[Job], watch: Watch, threads: int) -> list[Solution]:
         solutions: list[Solution] = []

@@ -69,9 +69,11 @@ def is_plain(y: Any) -> bool:
 
 def forget(estimator: Any) -> None:
     """Drop what an earlier fit has left, but for what validation has just said of the new rows."""
-    public = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
-    for name in {*public, "_model", "_scheme", "_outcome"} - set(FEATURES):
-        vars(estimator).pop(name, None)
+    known = vars(estimator)
+    for name in [name for name in known if name.endswith("_") and not name.startswith("_") and name not in FEATURES]:
+        del known[name]
+    for name in ("_model", "_scheme", "_outcome"):
+        known.pop(name, None)
 
 
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -215,7 +217,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not self.warm_start or not hasattr(self, "_warm"):
             return work
         fingerprint, betas = self._warm
-        sizes = np.diff(work.tasks.start).tolist()
+        sizes = work.tasks.sizes.tolist()
         fits = len(betas) == len(work) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
         if not fits or fingerprint != self._fingerprint(rows):
             return work
@@ -237,13 +239,12 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = outcome.converged
         fitted = (Status.CONVERGED, Status.STATIONARY)  # as far as scikit-learn asks
         self.fit_status_ = int(any(status not in fitted for status in outcome.statuses))
-        told = outcome.statuses[worst(outcome)]
+        told = Status.CONVERGED if self.converged_ else outcome.statuses[worst(outcome)]
         assert told is not None
         self.stop_reason_ = told.value
-        table = outcome.certificates
-        self.objective_ = float(table[:, OBJECTIVE].sum())
-        self.duality_gap_ = float(table[:, GAP].max())  # NaN if any is
-        self.kkt_violation_ = float(table[:, VIOLATION].max())
+        self.objective_ = float(outcome.certificates[:, OBJECTIVE].sum())
+        largest = outcome.certificates.max(axis=0).tolist()  # NaN if any is
+        self.duality_gap_, self.kkt_violation_ = largest[GAP], largest[VIOLATION]
         self._reporter.end()
         del self._reporter
         warn_unless_converged(settings, outcome, quiet=getattr(self, "_searching", False))

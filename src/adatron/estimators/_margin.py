@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, floor, log10
 
 import numpy as np
@@ -54,10 +55,20 @@ class Margin:
     smallest: float | None = None  # ν that gives a margin, where the given one does not
     flat: bool = False  # whether the solution has no margin: w = 0
 
-    def __post_init__(self) -> None:
-        self.weight = self.problem.upper - self.problem.lower
-        self.total = float(self.weight.sum())
-        self.signs = np.where(self.problem.group == 0, 1.0, -1.0)
+    @cached_property
+    def weight(self) -> Array:
+        """Of each row."""
+        return self.problem.upper - self.problem.lower
+
+    @cached_property
+    def total(self) -> float:
+        """Of all rows."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def signs(self) -> Array:
+        """The class of each row."""
+        return np.where(self.problem.group == 0, 1.0, -1.0)
 
     def nu(self, problem: Problem) -> float:
         """The ν of a problem with these rows."""

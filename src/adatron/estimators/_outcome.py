@@ -67,7 +67,12 @@ class Outcome:
         """One coefficient per row of each task, end to end."""
         if not self.doubled:
             return self.beta
-        return np.concatenate([self.beta[self.variables(k)].reshape(2, -1).sum(axis=0) for k in range(len(self))])
+        return np.concatenate([self._folded(k) for k in range(len(self))])
+
+    def _folded(self, k: int) -> Array:
+        beta = self.beta[self.variables(k)]
+        rows = len(beta) // 2
+        return beta[:rows] + beta[rows:]
 
     @property
     def converged(self) -> bool:

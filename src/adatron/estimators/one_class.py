@@ -97,7 +97,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
 
         def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = np.flatnonzero(coef)
+            support = coef.nonzero()[0]
             model = self._model_of(training, rows, support, coef[support][None], np.array(biases), arithmetic)
             return {"_model": model, "offset_": -model.bias}
 
@@ -107,7 +107,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
         self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
         if margin.flat:  # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
             self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
-        self._set_support(training, rows, np.flatnonzero(coef).astype(np.int64))
+        self._set_support(training, rows, coef.nonzero()[0].astype(np.int64, copy=False))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias

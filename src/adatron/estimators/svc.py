@@ -240,11 +240,10 @@ class NuSVC(KernelClassifier):
         return None if self._is_hopeless(problem) else Margin(problem, settings.tol, raises_nu=True)
 
     def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
-        positive, negative = (tasks.sums(np.where(side * tasks.signs > 0, weight, 0.0)) for side in (1, -1))
-        half = problems.nu_half(real("nu", self.nu, above=0), positive, negative)
         lower, upper, ridge = problems.hinge_box(tasks.signs, 1.0, weight)
+        half = problems.nu_half(real("nu", self.nu, above=0), tasks.sums(upper), -tasks.sums(lower))
         group = (tasks.signs < 0).astype(np.int8)
-        totals = np.column_stack((half, -half))
+        totals = half[:, None] * (1.0, -1.0)
         linear = np.zeros(len(weight))
         return ProblemSet("nu_classification", tasks, linear, lower, upper, ridge, group, totals)
 
@@ -266,7 +265,7 @@ class NuSVC(KernelClassifier):
     @staticmethod
     def _allowed(made: ProblemSet) -> Array:
         """The ν that the classes' weights allow, of each problem; that asked for where it is less."""
-        return made.totals[:, 0] * 2 / made.tasks.sums(made.upper - made.lower)
+        return made.totals[:, 0] * 2 / made.boxes
 
     def _too_large(self, allowed: Array) -> str:
         """What to say where the classes' weights do not allow ν."""
@@ -304,16 +303,15 @@ class NuSVC(KernelClassifier):
 
     def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
         made, tasks = work.problems(), work.tasks
-        box = tasks.sums(made.upper - made.lower)
-        flat = made.totals[:, 0] < HOPELESS * self.nu * box / 2
+        flat = made.totals[:, 0] < HOPELESS * self.nu * made.boxes / 2
         for k, job in work.made.items():
             flat[k] |= job.margin is not None and job.margin.flat
         rho = outcome.certificates[:, RHO]
         unit = np.where(rho > LEAST_RHO, rho, 1.0)
-        coef = outcome.coef / np.repeat(unit, np.diff(tasks.start))
+        coef = outcome.coef / unit.repeat(tasks.sizes)
         biases = outcome.certificates[:, BIAS] / unit
         if flat.any():
             # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-            coef[np.repeat(flat, np.diff(tasks.start))] = 0.0
+            coef[flat.repeat(tasks.sizes)] = 0.0
             biases[flat] = np.sign(tasks.sums(made.upper + made.lower))[flat]
         return coef, biases

@@ -40,14 +40,14 @@ class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
         problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
 
         def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = np.flatnonzero(coef)
+            support = coef.nonzero()[0]
             bias = np.array([training.intercept(coef, biases[0])])
             return {"_model": self._model_of(training, rows, support, coef[support][None], bias, arithmetic)}
 
         outcome = self._solve(settings, training, rows, Work.alone(Job(problem)), attributes)
         coef = outcome.coef
         self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
-        self._set_support(training, rows, np.flatnonzero(coef).astype(np.int64))
+        self._set_support(training, rows, coef.nonzero()[0].astype(np.int64, copy=False))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
         self.dual_coef_ = self._model.coef
         self.intercept_ = self._model.bias

@@ -128,9 +128,10 @@ class OneVsOne(Scheme):
         """
         first, second = class_pairs(self.count)
         own = labels == np.arange(self.count)[:, None]
-        before = np.cumsum(own, axis=1) - own  # rows of each class before each row
+        before = own.cumsum(axis=1) - own  # rows of each class before each row
         counts = before[:, -1] + own[:, -1]
-        start = np.concatenate(([0], np.cumsum(counts[first] + counts[second])))
+        start = np.zeros(len(first) + 1, dtype=np.int64)
+        (counts[first] + counts[second]).cumsum(out=start[1:])
         pair_start = np.zeros((self.count, self.count), dtype=np.int64)
         pair_start[first, second] = pair_start[second, first] = start[:-1]
         place = pair_start[:, labels] + before + before[labels, np.arange(len(labels))]
