@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, certified, gradient
-from adatron.problems import Problem
+from adatron.certificates import CERTAIN, bias, certified, gradient, slack
+from adatron.problems import Problem, meet_sums
 from adatron.selection.widths import Matrix
-from adatron.solvers._run import CERTAIN, meet_sums, slack
 
 Index = NDArray[np.int64]
 
