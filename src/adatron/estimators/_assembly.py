@@ -35,10 +35,10 @@ def assembled(
     edges: tuple[int, ...] = ()
     if numbers is None:
         support = np.flatnonzero(coef).astype(np.int64)
-        lines = coef[support][None]
+        lines, intercept = coef[support][None], np.array([matrix.intercept(coef, biases[0])])
     else:
         support, lines, edges = _by_class(plan, numbers, coef)
-    intercept = biases + matrix.augment * plan.tasks.sums(coef) if matrix.augment else biases.copy()
+        intercept = biases + matrix.augment * plan.tasks.sums(coef) if matrix.augment else biases.copy()
     points = data.given(support) if data.precomputed else data.X[support]
     return Model(matrix.kernel, points, lines, intercept, arithmetic, edges), support
 

@@ -157,7 +157,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if classes is None:
             plan = Plan.of_targets(spec, data.y, data.weight)
         else:
-            plan = Plan.of_classes(spec, classes, data.weight, lambda: class_distances(matrix, classes.numbers))
+            plan = Plan.of_classes(spec, classes, data.weight, lambda _: class_distances(matrix, classes.numbers))
         held = None if held_out is None else self._held_out(matrix, plan, held_out)
         training = Training(matrix, plan, self._warmed(data, plan, starts), held)
         numbers = None if classes is None else classes.numbers

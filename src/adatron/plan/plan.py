@@ -82,9 +82,9 @@ class Plan:
 
     @classmethod
     def of_classes(
-        cls, spec: Spec, classes: Classes, weight: Array | None, distances: Callable[[], Array] | None = None
+        cls, spec: Spec, classes: Classes, weight: Array | None, distances: Callable[[int], Array] | None = None
     ) -> Plan:
-        """Of a classifier; ``distances`` gives those between classes, which a tree is arranged by."""
+        """Of a classifier; ``distances`` gives those between so many classes, for a tree."""
         way = scheme(spec.multiclass, len(classes.names), distances)
         tasks = way.tasks_of_known(classes.numbers) if classes.some else way.tasks(classes.numbers)
         return cls(spec, tasks, classes.row_weights(weight), classes=classes.names, scheme=way)
@@ -96,7 +96,14 @@ class Plan:
         return cls(spec, whole_task(len(targets)), weight, values)
 
     @classmethod
-    def of_fold(cls, spec: Spec, y: NDArray[Any], weight: Array | None, train: Index) -> Plan:
+    def of_fold(
+        cls,
+        spec: Spec,
+        y: NDArray[Any],
+        weight: Array | None,
+        train: Index,
+        distances: Callable[[int], Array] | None = None,
+    ) -> Plan:
         """Of some of the rows, over all of them: the others have weight zero. A row taken twice counts twice."""
         taken = np.bincount(train, minlength=len(y)).astype(np.float64)
         weight = taken if weight is None else taken * weight
@@ -109,7 +116,7 @@ class Plan:
         if len(names) < 2:
             raise ValueError(f"y holds one class, {names.tolist()}, in a fold's training rows: pass fewer folds.")
         classes = Classes(names, class_numbers(names, y), np.append(own, 0.0), some=True)
-        return cls.of_classes(spec, classes, weight)
+        return cls.of_classes(spec, classes, weight, distances)
 
     # ------------------------------------------------------------ problems
 

@@ -275,8 +275,8 @@ def _nodes(branch: Branch) -> list[tuple[Branch, Branch]]:
 SCHEMES = ("ovo", "ovr", "tree")
 
 
-def scheme(name: str, count: int, distances: Callable[[], Array] | None = None) -> Scheme:
-    """The scheme of this name for so many classes; ``distances`` gives those between classes, for a tree."""
+def scheme(name: str, count: int, distances: Callable[[int], Array] | None = None) -> Scheme:
+    """The scheme of this name for so many classes; for a tree, ``distances`` gives those between them."""
     choice("multiclass", name, SCHEMES)
     if count == 2:
         return Two()
@@ -288,4 +288,4 @@ def scheme(name: str, count: int, distances: Callable[[], Array] | None = None) 
         case _:
             if distances is None:
                 raise ValueError("a tree is arranged by distances between classes: pass them.")
-            return Tree.arranged(distances())
+            return Tree.arranged(distances(count))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -165,9 +165,13 @@ def _too_large_nu(spec: Spec, data: TrainingData) -> str:
     """What to say of a ν that the classes' weights do not allow, once for all folds."""
     if spec.use != "nu_classification":
         return ""
-    if spec.multiclass == "tree":  # which classes it parts depends on the kernel: pairs stand for it
-        spec = replace(spec, multiclass="ovo")
-    return Plan.of_fold(spec, data.y, data.weight, np.arange(data.n_rows)).too_large_nu()
+    everything = np.arange(data.n_rows)
+
+    def alike(count: int) -> Array:
+        """Which classes a tree parts depends on the kernel: any tree stands for it here."""
+        return np.zeros((count, count))
+
+    return Plan.of_fold(spec, data.y, data.weight, everything, alike).too_large_nu()
 
 
 def integer_or_none(n_jobs: int | None) -> None:

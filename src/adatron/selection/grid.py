@@ -185,6 +185,9 @@ class Grid:
         if self.per_fold:
             matrix = family.blank()
             for k, (train, _) in enumerate(self.splits):
+                if isinstance(self.spec.class_weight, dict):  # a fit does not see rows of classes without weight
+                    plan = self._plan(k, splits[k][0])[0]
+                    train = train[plan.weight[place[train]] > 0] if plan.weight is not None else train
                 weight = None if self.rows.weight is None else self.rows.weight[train]
                 gamma = width_of(kernel.resolve(X[train], weight))
                 family.fill(matrix, gamma)
