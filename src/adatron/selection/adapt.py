@@ -45,7 +45,7 @@ from adatron.problems import Problem, squared_hinge
 from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import weighted_validation
-from adatron.selection.grid import LeftOut
+from adatron.selection.left_out import LeftOut
 from adatron.selection.path import Path, Point
 from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
 from adatron.selection.widths import Matrix, Widths, plain_matrix

@@ -21,7 +21,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from adatron._check import Array, integer, real
 from adatron.kernels import has_width
 from adatron.plan import Learning, Plan, Spec, TrainingData
-from adatron.selection.grid import Grid, LeftOut
+from adatron.selection.grid import Grid
+from adatron.selection.left_out import LeftOut
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]

@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import check_scoring, r2_score
 
 from adatron._check import Array
 from adatron.certificates import bias
 from adatron.gram import Gram
-from adatron.kernels import has_width, of_width, width_of
+from adatron.kernels import Exponential, has_width, of_width, width_of
 from adatron.plan import Learning, Plan, leaving_unsaid, margin_is_clear
 from adatron.precision import kernel_dtype
 from adatron.problems import Problem
 from adatron.selection.chain import MANY, MOST_FEW, Chain, Reached
+from adatron.selection.left_out import LeftOut, leaves_one_out
+from adatron.selection.scoring import Scoring
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 
 MOST = 12_000  # rows whose matrices are held in memory
@@ -40,46 +41,6 @@ PROBLEM_BYTES = 90  # a row, in regression; half as much otherwise
 
 Index = NDArray[np.int64]
 ProblemOf = Callable[[int, float | None], Problem]  # of a task, for the spec's C or another
-
-
-class _Known:
-    """What a scorer asks: an estimator whose answers on the held-out rows are known already."""
-
-    def __init__(self, estimator: Any, plan: Plan, values: Array) -> None:
-        self._estimator_type = getattr(estimator, "_estimator_type", None)
-        self._estimator, self._plan, self._values = estimator, plan, values
-        if plan.classes is not None:
-            self.classes_ = plan.classes
-
-    def __sklearn_tags__(self) -> Any:
-        return self._estimator.__sklearn_tags__()
-
-    def fit(self, X: Any, y: Any) -> Any:
-        raise NotImplementedError("its answers are known already.")
-
-    @property
-    def predict_proba(self) -> Any:
-        return self._estimator.predict_proba  # which says where probabilities come from
-
-    def predict(self, X: Any) -> Any:
-        return self._plan.predict(self._values)
-
-    def decision_function(self, X: Any) -> Any:
-        return self._plan.decision(self._values)
-
-
-class LeftOut(Sequence[tuple[Index, Index]]):
-    """Folds that leave out a row each, in this order; made when asked for, since all at once would take 8 m² bytes."""
-
-    def __init__(self, order: Index) -> None:
-        self.order = order
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __getitem__(self, fold: Any) -> Any:
-        row = self.order[fold]
-        return np.delete(np.arange(len(self), dtype=np.int64), row), np.array([row])
 
 
 class Grid:
@@ -111,11 +72,11 @@ class Grid:
         within_fit: bool = False,
     ) -> None:
         spec, settings, rows = self.spec, self.settings, self.rows = learning.spec, learning.settings, learning.data
-        self.estimator, self.fresh, self.splits = learning.estimator, fresh, splits
+        self.fresh, self.splits = fresh, splits
         self.widths, self.threads = widths, threads
         self.C = Cs if Cs is not None else np.array([np.nan if spec.C is None else spec.C])
         self.given_C = Cs is not None
-        self.scoring = scoring
+        self.scoring = Scoring(learning.estimator, scoring)
         self.within_fit = within_fit
         self.weigh_scores = within_fit and rows.weight is not None
         m = rows.n_rows
@@ -126,7 +87,7 @@ class Grid:
         self.own_width: float | None = None
         self.per_fold = False
         if widths is None and has_width(own):
-            raw = own.a if hasattr(own, "a") else own.gamma  # type: ignore[attr-defined]
+            raw = own.a if isinstance(own, Exponential) else own.gamma  # type: ignore[attr-defined]
             self.per_fold = isinstance(raw, str)  # "scale" looks at each fold's own rows
             self.own_width = np.nan if self.per_fold else float(raw)
         plain_solver = settings.solver.name == "decomposition" and settings.max_iter < 0 and settings.max_time is None
@@ -233,7 +194,7 @@ class Grid:
     ) -> None:
         """All folds and C of one width."""
         chains: dict[bytes | None, Chain] = {}
-        whole = _Whole(self, matrix, chains) if _leaves_one_out(splits, matrix.size) else None
+        whole = _Whole(self, matrix, chains) if leaves_one_out(splits, matrix.size) else None
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
@@ -292,24 +253,12 @@ class Grid:
             raise KeyboardInterrupt
 
     def _score(self, plan: Plan, values: Array, test: Index) -> float:
-        truth = self.y[test]
         weight = self.weight[test] if self.weigh_scores and self.weight is not None else None
-        if self.scoring is None:
-            predicted = plan.predict(values)
-            if self.spec.classifies:
-                return float(np.average(predicted == truth, weights=weight))
-            return float(r2_score(truth, predicted, sample_weight=weight))
-        named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
-        known = named(self.estimator, plan, values)
-        X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[self.order[test]]
-        return self._scored(known, X, truth, weight)
 
-    def _scored(self, machine: Any, X: Any, truth: Any, weight: Array | None) -> float:
-        scorer = check_scoring(machine, scoring=self.scoring)
-        with np.errstate(over="ignore"):  # squares of errors beyond 1e154 are infinite
-            return float(
-                scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight)
-            )
+        def rows() -> Any:
+            return np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[self.order[test]]
+
+        return self.scoring.of_outputs(plan, values, rows, self.y[test], weight)
 
     # ------------------------------------------------------------ the plain way
 
@@ -342,7 +291,7 @@ class Grid:
             with leaving_unsaid("parameters", *(("convergence",) if self.within_fit else ())):
                 machine.fit(X, rows.y[train], sample_weight=weight)
             held = rows.weight[test] if self.weigh_scores and rows.weight is not None else None
-            scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
+            scores[g, c, k] = self.scoring.of_fitted(machine, X_test, rows.y[test], held)
             violation[g, c, k] = machine.kkt_violation_
 
 
@@ -353,16 +302,6 @@ def _lacks_margin(reached: Reached, matrix: Matrix) -> bool:
         return False
     rho, size = bias(problem, reached.gradient, beta)[1], np.abs(beta).sum()
     return not margin_is_clear(rho, reached.violation, size, np.abs(matrix.diagonal).max())
-
-
-def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
-    """Whether every fold learns from all rows but the one that it is tested on."""
-    if isinstance(splits, LeftOut):
-        return True
-    return len(splits) > 1 and all(
-        len(test) == 1 and len(train) == m - 1 and len(np.unique(train)) == m - 1 and test[0] not in train
-        for train, test in splits
-    )
 
 
 def outputs(matrix: Matrix, plan: Plan, k: int, reached: Reached, rows: Index) -> Array:
