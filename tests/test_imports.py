@@ -118,6 +118,17 @@ def test_only_solvers_reach_the_native_matrix_of_a_gram():
     assert reaching == []
 
 
+def test_selection_asks_nobody_for_private_attributes():
+    asked = [
+        f"{module}:{node.lineno} {ast.unparse(node)}"
+        for module, tree in TREES.items()
+        if package(module) in ("adatron.plan", "adatron.selection")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and ast.unparse(node.value) not in ("self", "cls")
+    ]
+    assert asked == []
+
+
 @pytest.mark.parametrize(
     ("files", "cycle", "private"),
     [

@@ -53,7 +53,7 @@ def forget(estimator: Any) -> None:
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The common part of all estimators here."""
 
-    _targets: ClassVar[dict[str, Any] | None] = {}  # how they are validated; None: not looked at
+    _target_options: ClassVar[dict[str, Any] | None] = {}  # how they are validated; None: not looked at
 
     def __new__(cls, *words: Any, **options: Any) -> Self:
         """An object; a parameter that scikit-learn's SVMs had and ours lack is answered with what to do instead."""
@@ -88,7 +88,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         sound("X", X)
-        how = self._targets
+        how = self._target_options
         if how is None:
             X = self._as_matrix(X, reset=True)
             y = np.zeros(X.shape[0])

@@ -51,7 +51,7 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     [1, -1]
     """
 
-    _targets: ClassVar[dict[str, Any] | None] = None
+    _target_options: ClassVar[dict[str, Any] | None] = None
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from adatron.plan import Classes, Plan, Spec
 class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
     """A regressor whose problem has two coefficients per row."""
 
-    _targets: ClassVar[dict[str, Any] | None] = {"y_numeric": True}
+    _target_options: ClassVar[dict[str, Any] | None] = {"y_numeric": True}
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
