@@ -19,6 +19,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from threadpoolctl import threadpool_limits
 
 from adatron import problems
+from adatron.certificates import certificate
 from adatron.solution import Certificate
 
 from .run import Task
@@ -67,7 +68,7 @@ def judge(task: Task, beta: np.ndarray, threads: int) -> Certificate:
     """The certificate of beta for the hinge problem with bias."""
     problem = problems.hinge(task.y.astype(np.float64), task.problem.C)
     gram = GaussianGram(task.X, task.problem.gamma, threads)
-    return problems.certificate(problem, gram, beta, snap=SNAP)
+    return certificate(problem, gram, beta, snap=SNAP)
 
 
 def is_accurate(certificate: Certificate, tol: float) -> bool:
@@ -100,7 +101,7 @@ def largest_violation(model: Any, X: Any, y: np.ndarray) -> float:
     coef[:, model.support_] = dual_coef
     parts = pair_problems(model, y, np.abs(coef)) if hasattr(model, "classes_") else [whole_problem(model, y, coef[0])]
     return max(
-        problems.certificate(problem, SupportColumns(X[rows], kernel), beta, snap=FLOAT64_SNAP).kkt_violation
+        certificate(problem, SupportColumns(X[rows], kernel), beta, snap=FLOAT64_SNAP).kkt_violation
         for problem, rows, beta in parts
     )
 

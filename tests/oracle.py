@@ -16,7 +16,7 @@ class DenseGram:
 
     def __init__(self, K):
         self.K = np.asarray(K, dtype=np.float64)
-        self.shape = self.K.shape
+        self.shape, self.size, self.dtype = self.K.shape, len(self.K), self.K.dtype
         self.diagonal = self.K.diagonal().copy()
 
     def rows(self, index):
@@ -24,6 +24,9 @@ class DenseGram:
 
     def product(self, coef):
         return self.K @ coef
+
+    def subset(self, index):
+        return DenseGram(self.K[np.ix_(index, index)])
 
 
 def solve(problem: Problem, K) -> tuple[np.ndarray, float]:

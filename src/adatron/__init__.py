@@ -5,6 +5,8 @@ for scikit-learn.
 """
 
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from adatron import _core, datasets, kernels, problems, solvers
 from adatron.certificates import certificate
@@ -20,6 +22,9 @@ from adatron.estimators import (
 from adatron.gram import Gram
 from adatron.solvers import solve
 
+if TYPE_CHECKING:
+    from adatron import selection
+
 __all__ = [
     "SVC",
     "SVR",
@@ -33,10 +38,25 @@ __all__ = [
     "datasets",
     "kernels",
     "problems",
+    "selection",
     "solve",
     "solvers",
 ]
 __version__ = "0.1.0"
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """`adatron.selection`, which is loaded on first use: most fits choose nothing."""
+        if name == "selection":
+            return import_module("adatron.selection")
+        raise AttributeError(f"module 'adatron' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "selection"})
+
 
 if (_wanted := os.environ.get("ADATRON_ISA")) is not None:
     if _wanted not in (_names := [isa.name for isa in _core.Isa]):

@@ -38,6 +38,7 @@ WIDE_GAP = 0.1  # with a gap as wide other scales are tried: C times a small vio
 NEARLY = 0.01  # KKT violation from which on that is worth its time
 SCALES = 1 + 10.0 ** -np.arange(2, 16)
 ROUNDING = 1e-12  # a constraint violated by less, relatively, is met
+CERTAIN: float = _core.CERTAIN  # times tol: the certificate may differ from a solver's own sums by their rounding
 
 
 class Multiplies(Protocol):
@@ -68,6 +69,16 @@ def bias(problem: Problem, g: Array, beta: Array) -> tuple[float, float]:
 def kkt_violation(problem: Problem, g: Array, beta: Array) -> float:
     """How far gradients are from level where they should be: max of -g of what may grow less min of what may shrink."""
     return max(0.0, *(high - low for low, high in _brackets(problem, g, beta)))
+
+
+def violations(problem: Problem, g: Array, beta: Array, levels: ArrayLike = ()) -> tuple[Array, Array]:
+    """By how much every variable's gradient asks it to grow, and to shrink; -inf where its bound forbids it.
+
+    ``levels`` holds a multiplier for each sum; without sums it is 0.
+    """
+    known = np.asarray(levels, dtype=np.float64)
+    ascent = -g - known[problem.group] if len(known) else -g
+    return np.where(beta < problem.upper, ascent, -inf), np.where(beta > problem.lower, -ascent, -inf)
 
 
 def certificate(problem: Problem, gram: Multiplies, beta: ArrayLike, *, snap: float = 0.0) -> Certificate:

@@ -8,7 +8,7 @@ are answered between them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -43,6 +43,37 @@ BESIDE = 16  # points of each kind at which errors are measured beside the rows,
 MOVED = 1e-3  # how far from them each value is, relative to itself
 PACKED_ROWS = 2048  # support rows that are packed at a time to measure errors: copies of all would double the data
 NEGLIGIBLE = 1e-8  # kernel values from distances that are left out (core/distances.hpp)
+
+
+class KernelMatrix(Protocol):
+    """What is asked of a kernel matrix, wherever its values come from."""
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def diagonal(self) -> Array:
+        """The values K_ii."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of kernel values; sums are float64 always."""
+        ...
+
+    def rows(self, index: Any, /) -> NDArray[Any]:
+        """K[index]."""
+        ...
+
+    def product(self, coef: Array, /) -> Array:
+        """K @ coef in float64."""
+        ...
+
+    def subset(self, index: Any, /) -> KernelMatrix:
+        """The matrix of these rows and columns alone."""
+        ...
 
 
 class Gram:
@@ -130,7 +161,7 @@ class Gram:
 
     @property
     def core(self) -> Any:
-        """The core's rows and cache; for linear kernels made on first use."""
+        """The core's rows and cache, for the native drivers of `solvers`; for linear kernels made on first use."""
         if self._core is None:
             self.points = pack(self.X, self.kernel.terms() or (), self.dtype, threads=self.threads)
             make: Any = _core.Gram64 if self.dtype == np.float64 else _core.Gram32
@@ -194,8 +225,7 @@ class Gram:
             return None
         if exact and not needs_distances(self.kernel.terms() or ()):
             return None  # nothing but dot products, which float64 does as well as it can
-        if self._core is not None:
-            self._core.forget()
+        self.forget()
         options: dict[str, Any] = {"cache_bytes": self.cache_bytes, "threads": self.threads, "exact": exact}
         return Gram(self.kernel, self.X, dtype=np.float64, **options)
 
@@ -209,6 +239,11 @@ class Gram:
         if index is not None and np.bincount(columns).max(initial=0) > 1:
             raise ValueError(f"index={columns} repeats a column: pass each once.")
         self.core.activate(columns)
+
+    def forget(self) -> None:
+        """Give up the rows that are cached."""
+        if self._core is not None:
+            self._core.forget()
 
     def fetch(self, index: Index, pulse: Pulse = nothing) -> None:
         """Have these rows in the cache, which must have room for them."""

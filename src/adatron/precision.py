@@ -51,6 +51,9 @@ LARGEST_EXPONENT = {np.float32: 100.0, np.float64: 1e4}
 OF_DISTANCES = (Gaussian, Exponential, Laplacian)
 FEW_FEATURES = 32  # where differences cost hardly more than dot products, and keep a digit more
 
+SMALL = 1000  # rows up to which float64 costs nothing worth sparing
+FLOAT32_TOL = 1e-5  # float32 values cannot give more: below this float32 only makes a start
+
 ErrorBound = Callable[[Array, Array, Array], Array]  # of norms on either side, and of their least difference
 
 
@@ -80,6 +83,11 @@ class Arithmetic:
 
 
 EXACT = Arithmetic(np.dtype(np.float64), differences=True)
+
+
+def kernel_dtype(rows: int, tol: float) -> np.dtype[Any]:
+    """Of the kernel values of a problem: float64 where that costs nothing worth sparing, or where tol calls for it."""
+    return np.dtype(np.float64 if rows <= SMALL or tol < FLOAT32_TOL else np.float32)
 
 
 def robust_center(X: Any, *, keep_zeros: bool = False) -> Array:

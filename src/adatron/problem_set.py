@@ -52,6 +52,11 @@ class Tasks:
         """The rows of a task; None: all."""
         return None if self.rows is None else self.rows[self.of(k)]
 
+    def one(self, k: int) -> Tasks:
+        """One of them by itself, over its own rows."""
+        signs = self.signs[self.of(k)]
+        return Tasks(np.array([0, len(signs)]), None, signs)
+
     def spread(self, values: Array) -> Array:
         """Values given for every row of the data, one for each row of each task."""
         return np.tile(values, len(self)) if self.rows is None else values[self.rows]

@@ -19,16 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adatron._check import Array, choice, finite_vector, integer, real, vector
-from adatron.certificates import bias, certificate, gradient
 
 __all__ = [
     "Problem",
-    "bias",
-    "certificate",
     "enclosing_ball",
     "epsilon_regression",
-    "gradient",
     "hinge",
+    "meet_sums",
     "nearest_points",
     "nu_classification",
     "nu_regression",
@@ -189,7 +186,7 @@ def epsilon_regression(
     """½‖w‖² + C Σ max(0, |t - f| - ε): p = (ε - t, -ε - t), 0 ≤ β⁺ ≤ C, -C ≤ β⁻ ≤ 0."""
     targets = finite_vector("t", t)
     epsilon = real("epsilon", epsilon, at_least=0)
-    bounds = _times(real("C", C, above=0, infinite=True), _weights(weight, len(targets)))
+    bounds = _times(real("C", C, above=0, infinite=True), checked_weights(weight, len(targets)))
     lower, upper = np.zeros((2, 2 * len(targets)))
     upper[: len(targets)], lower[len(targets) :] = bounds, -bounds
     with np.errstate(over="ignore"):
@@ -203,7 +200,7 @@ def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None
     The machine is f / ρ, whose margin is one.
     """
     signs, weights = _labels(y, weight)
-    nu = _fraction(nu)
+    nu = checked_nu(nu)
     smaller = min(weights[signs > 0].sum(), weights[signs < 0].sum())
     largest = 2 * smaller / weights.sum()
     if nu > largest * (1 + ROUNDING):
@@ -214,7 +211,7 @@ def nu_classification(y: ArrayLike, nu: float = 0.5, *, weight: ArrayLike | None
 
 def nu_half(nu: float, positive: Array, negative: Array) -> Array:
     """νm/2 for weights of both classes, or what the lighter one can bear: |Σ₊β| of several problems."""
-    return np.minimum(_fraction(nu) * (positive + negative) / 2, np.minimum(positive, negative))
+    return np.minimum(checked_nu(nu) * (positive + negative) / 2, np.minimum(positive, negative))
 
 
 def nu_regression(t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:
@@ -223,8 +220,8 @@ def nu_regression(t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: Arra
     The width of the tube is found with the rest: ε = -ρ.
     """
     targets = finite_vector("t", t)
-    bounds = _times(real("C", C, above=0), _weights(weight, len(targets)))
-    half = _fraction(nu) * bounds.sum() / 2
+    bounds = _times(real("C", C, above=0), checked_weights(weight, len(targets)))
+    half = checked_nu(nu) * bounds.sum() / 2
     signs, linear = np.repeat((1.0, -1.0), len(targets)), -np.tile(targets, 2)
     return _two_groups("nu_regression", signs, linear, np.tile(bounds, 2), half, doubled=True)
 
@@ -232,8 +229,8 @@ def nu_regression(t: ArrayLike, C: float = 1.0, nu: float = 0.5, *, weight: Arra
 def one_class(rows: int, nu: float = 0.5, *, weight: ArrayLike | None = None) -> Problem:
     """½‖w‖² + νmb + Σ max(0, -(f + b)): p = 0, 0 ≤ β ≤ 1, Σβ = νm; b is the bias."""
     m = integer("rows", rows, at_least=1)
-    weights = _weights(weight, m)
-    total = _fraction(nu) * weights.sum()
+    weights = checked_weights(weight, m)
+    total = checked_nu(nu) * weights.sum()
     return _known("one_class", np.zeros(m), np.zeros(m), weights, np.array([total]))
 
 
@@ -258,6 +255,24 @@ def nearest_points(y: ArrayLike, *, upper: float = inf) -> Problem:
     if bound * count < 1 - ROUNDING:
         raise ValueError(f"upper={upper} leaves a hull of {count} rows empty: pass at least {1 / count:.6g}.")
     return _two_groups("nearest_points", signs, np.zeros(len(signs)), bound * ones, 1.0)
+
+
+def meet_sums(problem: Problem, beta: Array) -> Array:
+    """β with its sums put right: what is missing is spread over the free coefficients, then over any with room."""
+    beta = np.clip(beta, problem.lower, problem.upper)
+    for members, total in problem.sums:
+        part, low, high = beta[members], problem.lower[members], problem.upper[members]
+        for free_only in (True, False):
+            for _ in range(len(part)):
+                missing = total - part.sum()
+                room = (part < high) if missing > 0 else (part > low)
+                if free_only:
+                    room &= (part > low) & (part < high)
+                if abs(missing) <= 1e-15 * (np.abs(part).sum() + abs(total)) or not room.any():
+                    break
+                part = np.where(room, np.clip(part + missing / room.sum(), low, high), part)
+        beta[members] = part
+    return beta
 
 
 def _for_each(values: ArrayLike, n: int) -> ArrayLike:
@@ -301,11 +316,12 @@ def _sums(bias: Bias) -> Array:
     return np.zeros(1) if exact else np.zeros(0)
 
 
-def _fraction(nu: float) -> float:
-    nu = real("nu", nu, above=0)
-    if nu > 1:
-        raise ValueError(f"nu={nu} is out of range: pass a number greater than 0 and at most 1.")
-    return nu
+def checked_nu(nu: Any) -> float:
+    """ν, if it is a share of rows."""
+    share = real("nu", nu, above=0)
+    if share > 1:
+        raise ValueError(f"nu={share} is out of range: pass a number greater than 0 and at most 1.")
+    return share
 
 
 def _times(C: float, weights: Array) -> Array:
@@ -313,7 +329,8 @@ def _times(C: float, weights: Array) -> Array:
     return C * weights if isfinite(C) else np.where(weights > 0, inf, 0.0)
 
 
-def _weights(weight: ArrayLike | None, rows: int) -> Array:
+def checked_weights(weight: ArrayLike | None, rows: int) -> Array:
+    """One weight of at least 0 for each row; None: 1."""
     if weight is None:
         return np.ones(rows)
     weights = finite_vector("weight", weight, length=rows)
@@ -331,7 +348,7 @@ def _labels(y: ArrayLike, weight: ArrayLike | None) -> tuple[Array, Array]:
     if (wrong := np.abs(signs) != 1).any():
         i = int(wrong.argmax())
         raise ValueError(f"y[{i}]={signs[i]:g} is no label here: pass -1 or +1.")
-    weights = _weights(weight, len(signs))
+    weights = checked_weights(weight, len(signs))
     present = signs[weights > 0]
     if (present == present[0]).all():
         raise ValueError(f"y={present[0]:+g} in every row of positive weight: pass rows of both classes.")

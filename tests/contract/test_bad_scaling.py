@@ -9,6 +9,7 @@ import oracle
 import pytest
 
 from adatron import problems
+from adatron.certificates import certificate
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, Linear, Polynomial
 from adatron.solution import Status
@@ -117,9 +118,9 @@ def test_active_set_finds_the_optimum(use, rank, seed):
     problem = USES[use](y, t)
     K = X @ X.T
     found = active_set(problem, K)
-    certificate = problems.certificate(problem, oracle.DenseGram(K), found)
-    assert certificate.infeasibility <= 1e-10 * (1 + np.abs(found).max())
-    assert certificate.kkt_violation <= 1e-6
+    verdict = certificate(problem, oracle.DenseGram(K), found)
+    assert verdict.infeasibility <= 1e-10 * (1 + np.abs(found).max())
+    assert verdict.kkt_violation <= 1e-6
 
 
 def test_active_set_takes_boxes_without_end():
@@ -127,14 +128,14 @@ def test_active_set_takes_boxes_without_end():
     y = np.sign(X[:, 0])
     X[:, 0] += 0.2 * y
     problem, K = problems.hinge(y, np.inf), Gaussian(gamma=0.5)(X)
-    assert problems.certificate(problem, oracle.DenseGram(K), active_set(problem, K)).kkt_violation <= 1e-6
+    assert certificate(problem, oracle.DenseGram(K), active_set(problem, K)).kkt_violation <= 1e-6
 
 
 def test_active_set_starts_from_anywhere():
     X, y, _ = data(50, 3, 1.0)
     problem, K = problems.hinge(y, 1.0, bias="none"), X @ X.T
     inside = (problem.lower + problem.upper) / 3  # every coefficient between its bounds, of a matrix of rank 3
-    assert problems.certificate(problem, oracle.DenseGram(K), active_set(problem, K, inside)).kkt_violation <= 1e-6
+    assert certificate(problem, oracle.DenseGram(K), active_set(problem, K, inside)).kkt_violation <= 1e-6
 
 
 def test_active_set_lets_go_where_rounding_has_made_sums_alike():

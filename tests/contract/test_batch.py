@@ -16,7 +16,7 @@ from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM, certificate, problems
 from adatron.estimators import _batch
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, Linear
-from adatron.multiclass import OneVsOne, OneVsRest, Scheme, Tree, Two
+from adatron.plan import OneVsOne, OneVsRest, Scheme, Tree, Two
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 IRIS, first = np.unique(IRIS, axis=0, return_index=True)  # duplicates may share a coefficient in any way
@@ -91,10 +91,10 @@ def test_certificates_of_a_batch_hold():
     """Each judged again from its coefficients, over a matrix of its own."""
     model = SVC(C=3.0).fit(IRIS, SPECIES)
     scheme = OneVsOne(3)
-    for part, solution in zip(scheme.parts, model.solutions_, strict=True):
-        rows = part.rows(SPECIES)
+    for task, solution in zip(scheme.binary_tasks, model.solutions_, strict=True):
+        rows = task.rows(SPECIES)
         gram = Gram(Gaussian(model.sigma_), IRIS[rows], dtype=np.float64)
-        again = certificate(problems.hinge(part.signs(SPECIES[rows]), 3.0), gram, solution.beta)
+        again = certificate(problems.hinge(task.signs(SPECIES[rows]), 3.0), gram, solution.beta)
         for claimed, true in zip(astuple(solution.certificate)[:-1], astuple(again)[:-1], strict=True):
             assert claimed == pytest.approx(true, rel=1e-7, abs=1e-9)
         assert solution.certificate.rounding >= again.rounding
@@ -151,7 +151,7 @@ def test_threads_change_nothing(threads):
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 9])
-def test_tasks_are_the_parts(count):
+def test_tasks_are_those_of_their_classes(count):
     labels = np.random.default_rng(count).permutation(np.concatenate((np.arange(count), np.arange(80) % count)))
     schemes = [OneVsRest(count), Tree.arranged(np.random.default_rng(0).uniform(size=(count, count)))]
     for scheme in [Two()] if count == 2 else [OneVsOne(count), *schemes]:
@@ -180,8 +180,8 @@ def test_votes_are_those_of_the_pairs():
     values[0] = 0.0
     scheme = OneVsOne(5)
     votes, confidence = np.zeros((30, 5)), np.zeros((30, 5))
-    for k, part in enumerate(scheme.parts):
-        (i,), (j,) = part.positive, part.negative
+    for k, task in enumerate(scheme.binary_tasks):
+        (i,), (j,) = task.positive, task.negative
         votes[:, i] += values[:, k] > 0
         votes[:, j] += values[:, k] <= 0
         confidence[:, i] += values[:, k]

@@ -9,8 +9,9 @@ import oracle
 import pytest
 
 from adatron import Gram, _core, problems, solve
+from adatron.certificates import certificate
 from adatron.kernels import Constant, Gaussian, Linear, Polynomial, Sigmoid
-from adatron.problems import Problem, certificate
+from adatron.problems import Problem
 from adatron.solution import Solution, Status
 from adatron.solvers import SOLVERS, Decomposition, Stop
 from adatron.trace import Round, Watch

@@ -16,9 +16,10 @@ from scipy.optimize import minimize_scalar
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 from adatron import problems
+from adatron.certificates import bias, certificate, gradient
 from adatron.kernels import Gaussian, Linear
 from adatron.problem_set import ProblemSet, Tasks
-from adatron.problems import Problem, bias, certificate, gradient
+from adatron.problems import Problem
 from adatron.solution import Certificate, Solution, Status
 
 INF = np.inf

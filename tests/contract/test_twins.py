@@ -13,7 +13,7 @@ from twins.nearest import nearest_points
 from twins.smo import State, simplified, smo, snap
 from twins.sor import sor
 
-from adatron import problems
+from adatron import certificates, problems
 from adatron.kernels import Gaussian, Linear
 
 NEAR = 1e-6
@@ -134,8 +134,8 @@ def test_adatron_with_bias(C):
     assert abs(omega) < NEAR
     check_limit(problem, K, alpha * Y)
     assert margin == pytest.approx(1.0, abs=NEAR)
-    gradient = problems.gradient(problem, K @ (alpha * Y), alpha * Y)
-    assert lam == pytest.approx(problems.bias(problem, gradient, alpha * Y)[0], abs=NEAR)
+    gradient = certificates.gradient(problem, K @ (alpha * Y), alpha * Y)
+    assert lam == pytest.approx(certificates.bias(problem, gradient, alpha * Y)[0], abs=NEAR)
 
 
 def test_adatron_with_bias_stays_in_its_trap():

@@ -18,6 +18,7 @@ import pytest
 from scipy import sparse
 
 from adatron import Gram, _rows, problems, solve
+from adatron.certificates import certificate
 from adatron.kernels import (
     Constant,
     Exponential,
@@ -28,7 +29,7 @@ from adatron.kernels import (
     Polynomial,
     Sigmoid,
 )
-from adatron.problems import Problem, certificate
+from adatron.problems import Problem
 from adatron.solution import Status
 
 ROUNDS = 3  # of every use with every kernel

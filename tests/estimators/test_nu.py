@@ -8,7 +8,7 @@ import sklearn.svm
 from sklearn.datasets import load_diabetes, load_iris, make_classification
 
 from adatron import NuSVC, OneClassSVM
-from adatron.estimators._fit import Training
+from adatron.estimators._training import Training
 
 DIABETES = load_diabetes()
 HIGH = DIABETES.target > np.median(DIABETES.target)

@@ -292,7 +292,7 @@ def test_fit_is_repeatable():
 
 
 def test_verbose_tells_a_line_a_second(capsys, monkeypatch):
-    monkeypatch.setattr("adatron.estimators._fit.VERBOSE_SECONDS", 0.0)
+    monkeypatch.setattr("adatron.estimators._report.VERBOSE_SECONDS", 0.0)
     SVC(verbose=True).fit(X, Y)
     line = capsys.readouterr().out.splitlines()[0]
     assert line.startswith("[SVC] ")

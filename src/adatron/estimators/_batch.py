@@ -8,13 +8,13 @@ is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
+from adatron.estimators._matrix import TrainingMatrix
 from adatron.estimators._outcome import (
     BIAS,
     GAP,
@@ -27,15 +27,13 @@ from adatron.estimators._outcome import (
 from adatron.gram import checked_diagonal
 from adatron.kernels import Kernel, Linear
 from adatron.packing import pack
+from adatron.plan import Settings, margin_is_clear
+from adatron.plan.margin import ENDED
 from adatron.precision import Arithmetic
 from adatron.problem_set import ProblemSet, Tasks
 from adatron.solution import Status
-from adatron.solvers import Decomposition, assured, is_certain
-from adatron.solvers._run import FEASIBLE, unsolved
+from adatron.solvers import FEASIBLE, Decomposition, assured, is_certain, unsolved
 from adatron.trace import OutOfTime, Watch
-
-if TYPE_CHECKING:
-    from adatron.estimators._fit import Settings, Training
 
 LARGEST = 1000  # rows of a problem alone that is solved here, in float64
 SEVERAL = 2500  # the same where there are several: float32 would be faster, but not what comes with it in Python
@@ -55,9 +53,11 @@ def suits_batch(settings: Settings, kernel: Kernel, tasks: Tasks, watch: Watch) 
     return plain and native and settings.max_iter < 0 and watch.progress is None and tasks.largest <= largest
 
 
-def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watch: Watch, threads: int) -> list[int]:
+def solve_batch(
+    matrix: TrainingMatrix, problems: ProblemSet, outcome: Outcome, watch: Watch, threads: int
+) -> list[int]:
     """Solve what can be solved here; the numbers of the problems that are left to be solved one by one."""
-    core, arithmetic, errors, largest = _core_batch(training, problems, outcome.beta, threads)
+    core, arithmetic, errors, largest = _core_batch(matrix, problems, outcome.beta, threads)
     ended: Status | None = None
     outcome.started = _core.seconds_now()
     try:
@@ -83,13 +83,13 @@ def solve_batch(training: Training, problems: ProblemSet, outcome: Outcome, watc
     _bound_errors(problems, outcome, errors)
     left = [k for k, at in enumerate(outcome.statuses) if at is None]
     table = outcome.certificates
-    doubtful = ~is_certain(table[:, VIOLATION], table[:, ROUNDING], training.settings.tol)
-    if not training.kernel.positive_semidefinite:
+    doubtful = ~is_certain(table[:, VIOLATION], table[:, ROUNDING], matrix.settings.tol)
+    if not matrix.kernel.positive_semidefinite:
         doubtful[:] = True
     for k in doubtful.nonzero()[0].tolist():
         if outcome.statuses[k] is Status.CONVERGED:
-            gram = training.gram(problems.tasks.index(k), threads, np.float64)
-            solution = assured(problems[k], gram, outcome.solution(k), training.settings.tol)
+            gram = matrix.gram(problems.tasks.index(k), threads, np.float64)
+            solution = assured(problems[k], gram, outcome.solution(k), matrix.settings.tol)
             if solution.status is Status.IMPRECISE:
                 left.append(k)
             else:
@@ -103,18 +103,18 @@ def _slice(watch: Watch) -> float:
 
 
 def _core_batch(
-    training: Training, problems: ProblemSet, beta: Array, threads: int
+    matrix: TrainingMatrix, problems: ProblemSet, beta: Array, threads: int
 ) -> tuple[Any, Arithmetic, float, float]:
     """The core's batch, its arithmetic, a bound on the error of any kernel value, and the largest on the diagonal."""
-    settings, kernel = training.settings, training.augmented_kernel
+    settings, kernel = matrix.settings, matrix.augmented_kernel
     options = {"cache_bytes": int(settings.cache_bytes), "threads": threads, "tol": settings.tol, "record": True}
     given = {**problems.spans, "beta": beta, **options}
     if settings.precomputed:
-        gram = training.gram(None, threads, np.float64)  # sees to symmetry
+        gram = matrix.gram(None, threads, np.float64)  # sees to symmetry
         core = _core.Batch.of_matrix(gram.matrix, diagonal=gram.diagonal, **given)
         return core, gram.arithmetic, gram.asymmetry, float(np.abs(gram.diagonal).max())
-    diagonal = checked_diagonal(kernel, training.X)
-    points = pack(training.X, kernel.terms() or (), np.float64, threads=threads)
+    diagonal = checked_diagonal(kernel, matrix.X)
+    points = pack(matrix.X, kernel.terms() or (), np.float64, threads=threads)
     core = _core.Batch.of_points(points.native(), points.core, diagonal=diagonal, **given)
     reach: Any = points.reach
     errors = float(points.error_bound()(reach, reach, ZERO))
@@ -138,10 +138,13 @@ def _bound_errors(problems: ProblemSet, outcome: Outcome, errors: float) -> None
         table[table[:, INFEASIBILITY] > FEASIBLE * (1 + size), GAP] = np.nan
 
 
-def clear_margins(outcome: Outcome, sums: int, share: float, factor: float) -> NDArray[np.bool_]:
-    """Whether ρ, the margin of ν-problems, is more than a solution's errors, for each of them."""
+def unclear_margins(matrix: TrainingMatrix, problems: ProblemSet, outcome: Outcome) -> list[int]:
+    """The ν-problems whose margin is not more than their errors; of solves that were ended early nothing is asked."""
     table = outcome.certificates
-    rho = table[:, RHO] if sums == 2 else np.abs(table[:, BIAS])
+    rho = table[:, RHO] if problems.totals.shape[1] == 2 else np.abs(table[:, BIAS])
     copies = 2 if outcome.doubled else 1
-    rounding = share * np.add.reduceat(np.abs(outcome.beta), copies * outcome.tasks.start[:-1]) * outcome.largest
-    return np.asarray(rho > factor * (table[:, VIOLATION] + table[:, ROUNDING] + rounding))
+    size = np.add.reduceat(np.abs(outcome.beta), copies * outcome.tasks.start[:-1])
+    given = matrix.settings.precomputed and matrix.X.dtype == np.float32
+    error = table[:, VIOLATION] + table[:, ROUNDING]
+    clear = margin_is_clear(rho, error, size, outcome.largest, given_in_float32=given)
+    return [k for k in np.flatnonzero(~clear).tolist() if outcome.statuses[k] in ENDED]

@@ -1,65 +1,41 @@
-"""What all machines share as scikit-learn estimators: their data, their fit, their attributes."""
+"""What all support vector machines share as scikit-learn estimators: their data, their fit, their attributes."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
-from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from adatron._check import Array, choice, cost, finite_vector, sound
+from adatron._check import Array, choice, sound
 from adatron._rows import is_ready, is_sparse
+from adatron.estimators._assembly import assembled, class_distances
 from adatron.estimators._callbacks import CallbackSupportMixin, Reporter
-from adatron.estimators._fit import Index, Settings, Training, Work, both, warn_unless_converged, watch_for, worst
-from adatron.estimators._outcome import GAP, OBJECTIVE, VIOLATION, Outcome
+from adatron.estimators._matrix import TrainingMatrix
+from adatron.estimators._outcome import BIAS, GAP, OBJECTIVE, RHO, VIOLATION, Outcome
+from adatron.estimators._report import both, warn_unless_converged, watch_for, worst
+from adatron.estimators._settings import settings_of
+from adatron.estimators._training import Training
 from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
-from adatron.precision import Arithmetic
+from adatron.plan import Classes, Learning, Plan, Settings, Spec, TrainingData, is_unsaid, sample_weights
+from adatron.precision import EXACT, Arithmetic
 from adatron.solution import Solution, Status
 
 FEATURES = ("n_features_in_", "feature_names_in_")  # what validation says of them
-HEAVIEST = 1e50  # weight of a row or class: its products with C and kernel values have to stay finite
 CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
 NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
     "whose predict_proba is calibrated on rows that the machine has not seen."
 )
-
-
-Starts = list[tuple[Index | None, Array]] | None  # of every part: its rows (None: all) and coefficients
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Training rows that count: those of weight zero are left out, as if they were not there."""
-
-    X: Any
-    y: NDArray[Any]
-    weight: Array | None
-    kept: Index | None  # their numbers in the data given; None: all
-    shape: tuple[int, int]  # of the data given
-
-
-def _weights(sample_weight: Any, rows: int) -> Array:
-    given = np.asarray(sample_weight)
-    weight = finite_vector("sample_weight", np.full(rows, given) if given.ndim == 0 else given, length=rows)
-    if (weight < 0).any() or not weight.any():
-        span = f"{weight.min():g} to {weight.max():g}"
-        raise ValueError(
-            f"sample_weight runs from {span}: pass weights of at least 0, and not only 0 "
-            "(sample weights must contain at least one non-zero number)."
-        )
-    if weight.max() > HEAVIEST:
-        raise ValueError(f"sample_weight goes up to {weight.max():g}: pass weights of at most {HEAVIEST:g}.")
-    return weight
 
 
 def is_plain(y: Any) -> bool:
@@ -78,6 +54,8 @@ def forget(estimator: Any) -> None:
 
 class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The common part of all estimators here."""
+
+    _target_options: ClassVar[dict[str, Any] | None] = {}  # how they are validated; None: not looked at
 
     def __new__(cls, *words: Any, **options: Any) -> Self:
         """An object; a parameter that scikit-learn's SVMs had and ours lack is answered with what to do instead."""
@@ -99,23 +77,24 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             "order": "C",
         }
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
+    def _validated(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         """Rows, targets and weights in one form; what was fitted before stays usable if they are refused."""
         known = {name: self.__dict__[name] for name in FEATURES if name in self.__dict__}
         try:
-            return self._checked(X, y, sample_weight, **how)
+            return self._checked(X, y, sample_weight)
         except BaseException:
             for name in FEATURES:
                 self.__dict__.pop(name, None)
             self.__dict__.update(known)
             raise
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Rows:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         sound("X", X)
-        if y is None and how.pop("unsupervised", False):
+        how = self._target_options
+        if how is None:
             X = self._as_matrix(X, reset=True)
             y = np.zeros(X.shape[0])
-        elif (is_plain(y) and not how) or (is_ready(y, 1) and how == {"y_numeric": True}):  # nothing to convert
+        elif is_ready(y, 1) if how else is_plain(y):  # nothing to convert
             X = self._as_matrix(X, reset=True)
             if X.shape[0] != len(y):
                 check_consistent_length(X, y)
@@ -125,12 +104,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
             )
-        if sample_weight is None:
-            return Rows(X, y, None, None, X.shape)
-        weight = _weights(sample_weight, X.shape[0])
-        if (weight > 0).all():
-            return Rows(X, y, weight, None, X.shape)
-        return self._part(Rows(X, y, weight, None, X.shape), np.flatnonzero(weight).astype(np.int64))
+        weight = None if sample_weight is None else sample_weights(sample_weight, X.shape[0])
+        return TrainingData(X, y, weight, None, X.shape, self._precomputed())
 
     def _as_matrix(self, X: Any, *, reset: bool) -> Any:
         """X as the core takes it; ``reset``: from here on, this is what the machine knows of features.
@@ -147,94 +122,160 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _is_as_fitted(self, X: NDArray[Any]) -> bool:
         return self.n_features_in_ == X.shape[1] and not hasattr(self, "feature_names_in_")
 
-    def _part(self, rows: Rows, index: Index) -> Rows:
-        """Some of the rows."""
-        X = rows.X[np.ix_(index, index)] if self._precomputed() else rows.X[index]
-        weight = None if rows.weight is None else rows.weight[index]
-        return Rows(X, rows.y[index], weight, index if rows.kept is None else rows.kept[index], rows.shape)
-
     # ------------------------------------------------------------ fit
 
-    def _adapted(self, settings: Settings, rows: Rows) -> tuple[Self, Settings, Starts]:
-        """Who makes the problems, with what settings, from where: whoever says "adapt" finds out first.
+    @abstractmethod
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        """What the parameters say is learnt; those to be chosen automatically have any value."""
 
-        What was chosen is in ``path_``; ``gamma_``, ``sigma_`` and ``C_`` tell what the machine is trained with.
+    def _learning(self, X: Any, y: Any, sample_weight: Any) -> Learning:
+        settings = settings_of(self)
+        spec = self._spec(settings.adapts)
+        return Learning(spec, settings, self._validated(X, y, sample_weight), self)
+
+    def learning_plan(self, X: Any, y: Any = None, sample_weight: Any = None) -> Learning:
+        """What ``fit`` would learn from these rows: parameters and data, checked; nothing is computed or kept.
+
+        `adatron.selection` works from it.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as of ``fit``.
+
+        Returns
+        -------
+        Learning
+            With ``spec`` (the loss and its parameters), ``settings`` (kernel, tolerance, limits, solver), ``data`` (the
+            rows as they are used) and ``estimator``.
         """
-        maker, starts = self, None
-        if hasattr(self, "criterion"):
-            choice("criterion", self.criterion, CRITERIA)
+        return copy(self)._learning(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, held_out: Any = None) -> Self:
+        """The one story of every fit: validate, plan, kernel matrix, solve, model."""
+        learning = self._learning(X, y, sample_weight)
+        data, classes = self._classes(learning.spec, learning.data.weighted())
+        spec, settings, starts = self._adapted(learning.spec, learning.settings, data)
+        matrix = TrainingMatrix(settings, data.X, data.weight, spec.offset)
+        if classes is None:
+            plan = Plan.of_targets(spec, data.y, data.weight)
+        else:
+            plan = Plan.of_classes(spec, classes, data.weight, lambda _: class_distances(matrix, classes.numbers))
+        held = None if held_out is None else self._held_out(matrix, plan, held_out)
+        training = Training(matrix, plan, self._warmed(data, plan, starts), held)
+        numbers = None if classes is None else classes.numbers
+
+        def made(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> tuple[Model, Any]:
+            return assembled(matrix, data, plan, numbers, coef, biases, arithmetic)
+
+        outcome = self._solve(training, data, lambda coef, biases: self._state(made(coef, biases)[0], plan))
+        table = outcome.certificates
+        flat = [k for k, margin in training.margins.items() if margin.flat]
+        coef, biases = plan.outputs(outcome.coef, table[:, BIAS], table[:, RHO], flat)
+        model, support = made(coef, biases, training.arithmetic(outcome))
+        self.support_ = data.given(support).astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if data.precomputed else data.X[support]
+        self._take_over(model, plan, classes, support, outcome, training)
+        self._conclude(settings, data, outcome)
+        return self
+
+    def _classes(self, spec: Spec, data: TrainingData) -> tuple[TrainingData, Classes | None]:
+        """The rows that count and, of a classifier, their classes."""
+        return data, None
+
+    def _held_out(
+        self, matrix: TrainingMatrix, plan: Plan, held_out: Any
+    ) -> Sequence[Callable[[Array, float], float]] | None:
+        """For each task, the error of its classifier on other rows."""
+        return None
+
+    def _state(self, model: Model, plan: Plan) -> dict[str, Any]:
+        """The attributes that make a usable estimator of a model, for callbacks on the way."""
+        return {"_model": model}
+
+    def _take_over(
+        self, model: Model, plan: Plan, classes: Classes | None, support: Any, outcome: Outcome, training: Training
+    ) -> None:
+        """The fitted attributes that come from the model, and what there is to say of the parameters."""
+        self._model = model
+        self.n_support_ = np.array([len(support)], dtype=np.int32)
+        self.dual_coef_ = model.coef
+        self.intercept_ = model.bias
+        self.n_iter_: Any = int(outcome.n_iter[0])
+
+    def _adapted(
+        self, spec: Spec, settings: Settings, data: TrainingData
+    ) -> tuple[Spec, Settings, Sequence[Array | None] | None]:
+        """What is learnt and how, and where to start: parameters that say "adapt" are chosen first.
+
+        What was chosen is in ``path_``; ``gamma_``, ``sigma_`` and ``C_`` tell what the model is trained with.
+        """
+        starts = None
+        criterion = choice("criterion", self.criterion, CRITERIA) if hasattr(self, "criterion") else ""
         forget(self)
         if settings.adapts:
             from adatron.selection.adapt import adapt
 
-            self.path_, starts = adapt(self, settings, rows)
+            self.path_, starts = adapt(Learning(spec, settings, data, self), criterion)
             chosen = self.path_.best
-            maker = copy(self)
             if "C" in settings.adapts:
-                maker.C = chosen.C
+                spec = spec.with_C(chosen.C)
             if "epsilon" in settings.adapts:
-                maker.epsilon = self.path_.epsilon
+                spec = replace(spec, epsilon=self.path_.epsilon)
             if "gamma" in settings.adapts:
                 settings = replace(settings, kernel=of_width(settings.kernel, chosen.gamma))
             if settings.max_time is not None:
                 settings = replace(settings, max_time=max(settings.max_time - self.path_.seconds, 1e-3))
         if has_width(settings.kernel):
-            settings = replace(settings, kernel=settings.kernel.resolve(rows.X, rows.weight))
+            settings = replace(settings, kernel=settings.kernel.resolve(data.X, data.weight))
             self.gamma_ = width_of(settings.kernel)
             self.sigma_ = sigma_of(settings.kernel, self.gamma_)
-        if isinstance(maker.__dict__.get("C"), Real):
-            self.C_ = cost("C", maker.C)
-        return maker, settings, starts
+        if spec.C is not None:
+            self.C_ = spec.C
+        return spec, settings, starts
 
     def _solve(
-        self,
-        settings: Settings,
-        training: Training,
-        rows: Rows,
-        work: Work,
-        attributes: Callable[[Array, Array], dict[str, Any]],
+        self, training: Training, data: TrainingData, state_of: Callable[[Array, Array], dict[str, Any]]
     ) -> Outcome:
-        """Solve the problems; ``attributes`` makes a model of coefficients and biases, for callbacks on the way."""
+        """Solve the problems; ``state_of`` makes attributes of coefficients and biases, for callbacks on the way."""
+        settings = training.settings
         watch = watch_for(settings)
-        work = self._warmed(rows, work)
 
         def state() -> dict[str, Any]:
-            return attributes(watch.coef(), np.array([watch.last.bias if watch.last else 0.0]))
+            return state_of(watch.coef(), np.array([watch.last.bias if watch.last else 0.0]))
 
         epochs = settings.max_iter if settings.max_iter > 0 and settings.solver.about.iteration == "epoch" else None
-        self._reporter = Reporter(
-            self, rows.X, rows.y, rows.weight, max_epochs=epochs, state=state if len(work) == 1 else None
-        )
+        alone = len(training.plan) == 1
+        self._reporter = Reporter(self, data.X, data.y, data.weight, max_epochs=epochs, state=state if alone else None)
         if self._reporter.wanted:
             watch.progress = both(watch.progress, self._reporter)
-        outcome = training.solve(work, watch)
+        outcome = training.solve(watch)
         if self.warm_start:
-            self._warm = (self._fingerprint(rows), outcome.betas())
+            self._warm = (self._fingerprint(data), outcome.betas())
         return outcome
 
-    def _warmed(self, rows: Rows, work: Work) -> Work:
-        """The problems with the last fit's coefficients to start from, if that had the same rows."""
+    def _warmed(
+        self, data: TrainingData, plan: Plan, starts: Sequence[Array | None] | None
+    ) -> Sequence[Array | None] | None:
+        """Where to start: from the last fit's coefficients, if that is wanted and had the same rows."""
         if not self.warm_start or not hasattr(self, "_warm"):
-            return work
+            return starts
         fingerprint, betas = self._warm
-        sizes = work.tasks.sizes.tolist()
-        fits = len(betas) == len(work) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
-        if not fits or fingerprint != self._fingerprint(rows):
-            return work
-        return replace(work, starts=betas, job=lambda k: replace(work.job(k), start=betas[k]), made={})
+        sizes = plan.tasks.sizes.tolist()
+        fits = len(betas) == len(plan) and all(len(b) in (n, 2 * n) for b, n in zip(betas, sizes, strict=True))
+        return betas if fits and fingerprint == self._fingerprint(data) else starts
 
-    def _fingerprint(self, rows: Rows) -> bytes:
+    def _fingerprint(self, data: TrainingData) -> bytes:
         """Of the rows and targets."""
         digest = blake2b(digest_size=16)
-        X = rows.X
+        X = data.X
         for part in (X.data, X.indices, X.indptr) if is_sparse(X) else (X,):
             digest.update(np.ascontiguousarray(part).data)
-        digest.update(np.unique(rows.y, return_inverse=True)[1].tobytes())
+        digest.update(np.unique(data.y, return_inverse=True)[1].tobytes())
         return digest.digest()
 
-    def _conclude(self, settings: Settings, rows: Rows, outcome: Outcome) -> None:
+    def _conclude(self, settings: Settings, data: TrainingData, outcome: Outcome) -> None:
         """The attributes that tell how the fit went; loud if it did not go well."""
-        self.shape_fit_ = rows.shape
+        self.shape_fit_ = data.shape
         self._outcome = outcome
         self.converged_ = outcome.converged
         fitted = (Status.CONVERGED, Status.STATIONARY)  # as far as scikit-learn asks
@@ -247,7 +288,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.duality_gap_, self.kkt_violation_ = largest[GAP], largest[VIOLATION]
         self._reporter.end()
         del self._reporter
-        warn_unless_converged(settings, outcome, quiet=getattr(self, "_searching", False))
+        warn_unless_converged(settings, outcome, quiet=is_unsaid("convergence"))
 
     @property
     def solutions_(self) -> list[Solution]:
@@ -260,26 +301,6 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """What the solver reported on its way; with several binary classifiers a list of theirs."""
         traces = [solution.trace for solution in self.solutions_]
         return traces[0] if len(traces) == 1 else traces
-
-    def _set_support(self, training: Training, rows: Rows, support: Index) -> None:
-        """Which rows support the machine, numbered as in the data given to fit."""
-        given = support if rows.kept is None else rows.kept[support]
-        self.support_ = given.astype(np.int32)
-        self.support_vectors_ = np.empty((0, 0)) if training.settings.precomputed else rows.X[support]
-
-    def _model_of(
-        self,
-        training: Training,
-        rows: Rows,
-        support: Index,
-        coef: Array,
-        bias: Array,
-        arithmetic: Arithmetic,
-        edges: tuple[int, ...] = (),
-    ) -> Model:
-        given = support if rows.kept is None else rows.kept[support]
-        points = given if training.settings.precomputed else rows.X[support]
-        return Model(training.kernel, points, coef, bias, arithmetic, edges)
 
     # ------------------------------------------------------------ fitted
 

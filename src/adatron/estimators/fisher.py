@@ -26,9 +26,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adatron._check import Array, finite_vector, integer, real, shown, sound
 from adatron._rows import matrix
-from adatron.estimators._machine import Rows, _weights
 from adatron.kernels import Kernel, Precomputed, resolve_kernel
 from adatron.model import Model
+from adatron.plan import TrainingData, sample_weights
 from adatron.precision import EXACT
 
 LARGEST = 20_000  # rows, whose two matrices take 6.4 GB
@@ -54,7 +54,7 @@ class KernelMethod(BaseEstimator):  # type: ignore[misc]
             "order": "C",
         }
 
-    def _validated(self, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+    def _validated(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Rows, classes and weights in one form."""
         sound("X", X)
         X, y = validate_data(self, X, y, **self._accepted())
@@ -64,11 +64,10 @@ class KernelMethod(BaseEstimator):  # type: ignore[misc]
                 f"X has shape {X.shape} with kernel='precomputed': pass the square matrix of kernel values."
             )
         if sample_weight is None:
-            return Rows(X, y, None, None, X.shape)
-        weight = _weights(sample_weight, X.shape[0])
-        kept = np.flatnonzero(weight).astype(np.int64)
-        part = X[np.ix_(kept, kept)] if self._precomputed() else X[kept]
-        return Rows(part, y[kept], weight[kept], kept, X.shape)
+            return TrainingData(X, y, None, None, X.shape, self._precomputed())
+        weight = sample_weights(sample_weight, X.shape[0])
+        whole = TrainingData(X, y, weight, None, X.shape, self._precomputed())
+        return whole.part(np.flatnonzero(weight).astype(np.int64))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -168,7 +167,7 @@ class KernelFisherDiscriminant(
         kernel = kernel.resolve(rows.X, rows.weight)
         alphas, means, eigenvalues = _directions(_gram(kernel, rows.X), labels, weight, regularization)
         middle = totals @ means / totals.sum()
-        kept = np.arange(len(labels)) if rows.kept is None else rows.kept
+        kept = np.arange(len(labels)) if rows.index is None else rows.index
         points = kept if self._precomputed() else rows.X
         self._model = Model(kernel, points, alphas.T.copy(), -middle, EXACT)
         self._n_features_out = shown

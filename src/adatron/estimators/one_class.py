@@ -1,24 +1,23 @@
-"""The machine that learns what is usual."""
+"""The support vector machine that learns what is usual."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
-from adatron import problems
 from adatron._check import Array
 from adatron.estimators._callbacks import with_callbacks
-from adatron.estimators._fit import Job, Settings, Training, Work
 from adatron.estimators._machine import Machine
-from adatron.estimators._margin import Margin
-from adatron.estimators._outcome import BIAS
+from adatron.estimators._outcome import Outcome
+from adatron.estimators._training import Training
 from adatron.kernels import Linear
-from adatron.precision import EXACT, Arithmetic
+from adatron.model import Model
+from adatron.plan import Classes, Plan, Spec
 
 ROUNDING = {np.float32: 1e-6, np.float64: 1e-13}  # of a decision value, relative to the offset
 
@@ -51,6 +50,8 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     >>> machine.predict([[0.0, 0.0], [5.0, 5.0]]).tolist()
     [1, -1]
     """
+
+    _target_options: ClassVar[dict[str, Any] | None] = None
 
     def __init__(
         self,
@@ -90,44 +91,31 @@ class OneClassSVM(OutlierMixin, Machine):  # type: ignore[misc]
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows X what is usual; y is not looked at. A row of weight w counts as w equal rows."""
-        settings = Settings.of(self)
-        rows = self._validated(X, None, sample_weight, unsupervised=True)
-        _, settings, _ = self._adapted(settings, rows)
-        training = Training(settings, rows.X, rows.weight)
-        problem = problems.one_class(rows.X.shape[0], self.nu, weight=rows.weight)
+        return self._fit(X, None, sample_weight)
 
-        def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = coef.nonzero()[0]
-            model = self._model_of(training, rows, support, coef[support][None], np.array(biases), arithmetic)
-            return {"_model": model, "offset_": -model.bias}
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        return Spec("one_class", nu=self.nu)
 
-        margin = Margin(problem, settings.tol, raises_nu=False)
-        outcome = self._solve(settings, training, rows, Work.alone(Job(problem, margin=margin)), attributes)
-        coef = outcome.coef
-        self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
-        if margin.flat:  # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
-            self._model = replace(self._model, coef=np.zeros_like(self._model.coef), bias=np.zeros(1))
-        self._set_support(training, rows, coef.nonzero()[0].astype(np.int64, copy=False))
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = self._model.coef
-        self.intercept_ = self._model.bias
+    def _state(self, model: Model, plan: Plan) -> dict[str, Any]:
+        return {"_model": model, "offset_": -model.bias}
+
+    def _take_over(
+        self, model: Model, plan: Plan, classes: Classes | None, support: Any, outcome: Outcome, training: Training
+    ) -> None:
+        margin = training.margins.get(0)
+        if margin is not None and margin.flat:
+            # ⟨w, φ(x)⟩ = ρ = 0 for every x: what rounding leaves of that would decide every prediction
+            model = replace(model, coef=np.zeros_like(model.coef), bias=np.zeros(1))
+            larger = f", or nu of at least {margin.smallest:.6g}" if margin.smallest else ""
+            warnings.warn(
+                f"nu={self.nu:g} leaves no boundary: with this kernel the origin lies inside the data, as it does for "
+                f"kernel='linear' on centred data, so every row is called usual; pass kernel='rbf', or data that are "
+                f"not centred{larger}.",
+                UserWarning,
+                stacklevel=5,  # past `_fit`, fit and the callbacks around it
+            )
+        super()._take_over(model, plan, classes, support, outcome, training)
         self.offset_ = 0.0 - self.intercept_
-        self.n_iter_ = int(outcome.n_iter[0])
-        if margin.flat:
-            self._tell(margin)
-        self._conclude(settings, rows, outcome)
-        return self
-
-    def _tell(self, margin: Margin) -> None:
-        """Warn of a boundary that does not exist."""
-        larger = f", or nu of at least {margin.smallest:.6g}" if margin.smallest else ""
-        warnings.warn(
-            f"nu={self.nu:g} leaves no boundary: with this kernel the origin lies inside the data, as it does for "
-            f"kernel='linear' on centred data, so every row is called usual; pass kernel='rbf', or data that are not "
-            f"centred{larger}.",
-            UserWarning,
-            stacklevel=4,
-        )
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the boundary each row lies; negative outside, and zero on it but for rounding."""

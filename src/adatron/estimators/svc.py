@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import Any, cast
 
-import numpy as np
-
-from adatron import problems
-from adatron._check import Array, choice, cost, real
-from adatron.certificates import bias
+from adatron._check import choice
 from adatron.estimators._classifier import KernelClassifier
-from adatron.estimators._fit import Settings, Work
-from adatron.estimators._margin import Margin
-from adatron.estimators._outcome import BIAS, RHO, Outcome
-from adatron.problem_set import ProblemSet, Tasks
-from adatron.problems import Problem
-
-HOPELESS = 0.1  # of ν, that the lighter class can bear
-LEAST_RHO = 1e-290  # a smaller one is no unit for decision values: coefficients would overflow
-LOSSES = {"hinge": problems.hinge, "squared_hinge": problems.squared_hinge}
-BOXES = {"hinge": problems.hinge_box, "squared_hinge": problems.squared_hinge_box}
+from adatron.plan import LOSSES, Spec, Use
 
 
 class SVC(KernelClassifier):
@@ -139,17 +125,17 @@ class SVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.criterion = criterion
 
-    def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
-        constructor = LOSSES[choice("loss", self.loss, list(LOSSES))]
-        C = cost("C", self.C)
-        return constructor(signs, C, bias=settings.bias, weight=weight)
-
-    def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
-        loss = choice("loss", self.loss, list(BOXES))
-        lower, upper, ridge = BOXES[loss](tasks.signs, cost("C", self.C), weight)
-        group = np.zeros(len(weight), dtype=np.int8)
-        totals = np.zeros((len(tasks), 1 if settings.bias == "exact" else 0))
-        return ProblemSet(loss, tasks, -tasks.signs, lower, upper, ridge, group, totals)
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        return Spec(
+            cast(Use, choice("loss", self.loss, LOSSES)),
+            C=1.0 if "C" in adapts else self.C,  # type: ignore[arg-type]
+            bias=self.bias,  # type: ignore[arg-type]
+            augment=self.augment,
+            multiclass=self.multiclass,
+            class_weight=self.class_weight,
+            shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+        )
 
 
 class NuSVC(KernelClassifier):
@@ -229,89 +215,12 @@ class NuSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.criterion = criterion
 
-    def _problem(self, settings: Settings, signs: Array, weight: Array) -> Problem:
-        largest = 2 * min(weight[signs > 0].sum(), weight[signs < 0].sum()) / weight.sum()
-        nu = real("nu", self.nu, above=0)
-        return problems.nu_classification(signs, min(nu, float(largest)) if nu <= 1 else nu, weight=weight)
-
-    _has_margins = True
-
-    def _margin(self, settings: Settings, problem: Problem) -> Margin | None:
-        return None if self._is_hopeless(problem) else Margin(problem, settings.tol, raises_nu=True)
-
-    def _problems(self, settings: Settings, tasks: Tasks, weight: Array) -> ProblemSet:
-        lower, upper, ridge = problems.hinge_box(tasks.signs, 1.0, weight)
-        half = problems.nu_half(real("nu", self.nu, above=0), tasks.sums(upper), -tasks.sums(lower))
-        group = (tasks.signs < 0).astype(np.int8)
-        totals = half[:, None] * (1.0, -1.0)
-        linear = np.zeros(len(weight))
-        return ProblemSet("nu_classification", tasks, linear, lower, upper, ridge, group, totals)
-
-    def _is_hopeless(self, problem: Problem) -> bool:
-        return bool(problem.totals[0] < HOPELESS * self.nu * (problem.upper.sum() - problem.lower.sum()) / 2)
-
-    def _tell(self, work: Work) -> None:
-        told = [text for text in (self._too_large(self._allowed(work.problems())), self._too_small(work)) if text]
-        if told:
-            warnings.warn(" ".join(told), UserWarning, stacklevel=4)
-
-    def _warn_of_nu(self, settings: Settings, y: Any, weight: Array) -> None:
-        """Warn where ν is too large for the classes: cross-validation does it once for all folds."""
-        made = [problem(None) for _, problem in self._pieces(settings, y, weight)[0]]
-        allowed = [problem.totals[0] * 2 / (problem.upper - problem.lower).sum() for problem in made]
-        if text := self._too_large(np.array(allowed)):
-            warnings.warn(text, UserWarning, stacklevel=4)
-
-    @staticmethod
-    def _allowed(made: ProblemSet) -> Array:
-        """The ν that the classes' weights allow, of each problem; that asked for where it is less."""
-        return made.totals[:, 0] * 2 / made.boxes
-
-    def _too_large(self, allowed: Array) -> str:
-        """What to say where the classes' weights do not allow ν."""
-        short = allowed[allowed < self.nu * (1 - 1e-9)].tolist()
-        if not short:
-            return ""
-        where = "" if len(allowed) == 1 else f" in {len(short)} of {len(allowed)} binary classifiers"
-        used = f"{max(short):.6g}" if max(short) - min(short) < 1e-9 else f"{min(short):.6g} to {max(short):.6g}"
-        return (
-            f"nu={self.nu:g} is more than the classes' weights allow{where}: {used}, twice the lighter one's share, is "
-            "used instead."
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        return Spec(
+            "nu_classification",
+            nu=self.nu,
+            multiclass=self.multiclass,
+            class_weight=self.class_weight,
+            shape=self.decision_function_shape,
+            break_ties=self.break_ties,
         )
-
-    def _too_small(self, work: Work) -> str:
-        """What to say where ν leaves no margin; of those solved in a batch it does."""
-        margins = [job.margin for job in work.made.values() if job.margin is not None]
-        raised = [margin.smallest for margin in margins if margin.smallest is not None and not margin.flat]
-        flat = sum(margin.flat for margin in margins)
-        where = "" if len(work) == 1 else f" in {len(raised) or flat} of {len(work)} binary classifiers"
-        if raised:
-            return (
-                f"nu={self.nu:g} leaves no margin between the classes{where}: pass nu of at least {max(raised):.6g}, "
-                "the smallest that gives one, which was used here."
-            )
-        if flat:
-            return (
-                f"nu={self.nu:g}, and any other, leaves no margin between the classes{where}: this kernel does not "
-                "tell them apart, so the heavier class is predicted; scale the features, or pass another kernel."
-            )
-        return ""
-
-    def _unit(self, reached: Any) -> float:
-        rho = bias(reached.problem, reached.gradient, reached.beta)[1]
-        return rho if rho > LEAST_RHO else 1.0
-
-    def _read(self, work: Work, outcome: Outcome) -> tuple[Array, Array]:
-        made, tasks = work.problems(), work.tasks
-        flat = made.totals[:, 0] < HOPELESS * self.nu * made.boxes / 2
-        for k, job in work.made.items():
-            flat[k] |= job.margin is not None and job.margin.flat
-        rho = outcome.certificates[:, RHO]
-        unit = np.where(rho > LEAST_RHO, rho, 1.0)
-        coef = outcome.coef / unit.repeat(tasks.sizes)
-        biases = outcome.certificates[:, BIAS] / unit
-        if flat.any():
-            # as ν grows beyond what the lighter class can bear, b/ρ goes to ±1 and all else to nothing
-            coef[flat.repeat(tasks.sizes)] = 0.0
-            biases[flat] = np.sign(tasks.sums(made.upper + made.lower))[flat]
-        return coef, biases

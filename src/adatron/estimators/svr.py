@@ -2,82 +2,32 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
-from adatron import problems
-from adatron._check import Array, cost, real
+from adatron._check import Array
 from adatron.estimators._callbacks import with_callbacks
-from adatron.estimators._fit import Job, Settings, Training, Work
 from adatron.estimators._machine import Machine
-from adatron.estimators._outcome import BIAS
-from adatron.precision import EXACT, Arithmetic
-from adatron.problems import Problem
+from adatron.estimators._outcome import Outcome
+from adatron.estimators._training import Training
+from adatron.model import Model
+from adatron.plan import Classes, Plan, Spec
 
 
 class KernelRegressor(RegressorMixin, Machine):  # type: ignore[misc]
-    """A regressor whose problem has two coefficients a row."""
+    """A regressor whose problem has two coefficients per row."""
 
-    @abstractmethod
-    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
-        """The problem."""
-
-    def _found(self, maker: Self) -> None:
-        """Keep what "adapt" has found, beyond the kernel and C."""
+    _target_options: ClassVar[dict[str, Any] | None] = {"y_numeric": True}
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X and their targets y; a row of weight w counts as w equal rows."""
-        settings = Settings.of(self)
-        rows = self._validated(X, y, sample_weight, y_numeric=True)
-        maker, settings, _ = self._adapted(settings, rows)
-        self._found(maker)
-        training = Training(settings, rows.X, rows.weight)
-        problem = maker._problem(settings, np.asarray(rows.y, dtype=np.float64), rows.weight)
-
-        def attributes(coef: Array, biases: Array, arithmetic: Arithmetic = EXACT) -> dict[str, Any]:
-            support = coef.nonzero()[0]
-            bias = np.array([training.intercept(coef, biases[0])])
-            return {"_model": self._model_of(training, rows, support, coef[support][None], bias, arithmetic)}
-
-        outcome = self._solve(settings, training, rows, Work.alone(Job(problem)), attributes)
-        coef = outcome.coef
-        self._model = attributes(coef, outcome.certificates[:, BIAS], training.arithmetic(outcome))["_model"]
-        self._set_support(training, rows, coef.nonzero()[0].astype(np.int64, copy=False))
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-        self.dual_coef_ = self._model.coef
-        self.intercept_ = self._model.bias
-        self.n_iter_ = int(outcome.n_iter[0])
-        self._conclude(settings, rows, outcome)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """The value at each row."""
         return self._values(X)[:, 0]
-
-    def _targets(self) -> dict[str, Any]:
-        """How targets are validated."""
-        return {"y_numeric": True}
-
-    def _unit(self, reached: Any) -> float:
-        """What a machine's outputs are divided by."""
-        return 1.0
-
-    def _pieces(self, settings: Settings, y: Array, weight: Array) -> tuple[Any, Any, Any, Any]:
-        """As of the classifiers: one machine, whose output is the answer."""
-        targets = np.asarray(y, dtype=np.float64)
-
-        def problem(C: float | None) -> Problem:
-            machine = copy(self)
-            if C is not None:
-                machine.C = C
-            return machine._problem(settings, targets, weight)
-
-        return [(None, problem)], lambda values: values[:, 0], lambda values: values[:, 0], None
 
 
 class SVR(KernelRegressor):
@@ -154,14 +104,20 @@ class SVR(KernelRegressor):
         self.n_jobs = n_jobs
         self.criterion = criterion
 
-    def _found(self, maker: Self) -> None:
-        self.epsilon_ = real("epsilon", maker.epsilon, at_least=0)
-
-    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
-        C = cost("C", self.C)
-        return problems.epsilon_regression(
-            targets, C, real("epsilon", self.epsilon, at_least=0), bias=settings.bias, weight=weight
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        return Spec(
+            "epsilon_regression",
+            C=1.0 if "C" in adapts else self.C,  # type: ignore[arg-type]
+            epsilon=0.0 if "epsilon" in adapts else self.epsilon,  # type: ignore[arg-type]
+            bias=self.bias,  # type: ignore[arg-type]
+            augment=self.augment,
         )
+
+    def _take_over(
+        self, model: Model, plan: Plan, classes: Classes | None, support: Any, outcome: Outcome, training: Training
+    ) -> None:
+        super()._take_over(model, plan, classes, support, outcome, training)
+        self.epsilon_ = plan.spec.epsilon
 
 
 class NuSVR(KernelRegressor):
@@ -229,8 +185,8 @@ class NuSVR(KernelRegressor):
         self.n_jobs = n_jobs
         self.criterion = criterion
 
-    def _problem(self, settings: Settings, targets: Array, weight: Array | None) -> Problem:
-        return problems.nu_regression(targets, cost("C", self.C, infinite=False), self.nu, weight=weight)
+    def _spec(self, adapts: tuple[str, ...]) -> Spec:
+        return Spec("nu_regression", C=1.0 if "C" in adapts else self.C, nu=self.nu)  # type: ignore[arg-type]
 
     @property
     def epsilon_(self) -> float:

@@ -29,32 +29,31 @@ Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.base import clone
 
 from adatron._check import Array
-from adatron.estimators._classifier import _class_weight
-from adatron.estimators._fit import Settings
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, gamma_of, has_width, sigma_of, width_of
+from adatron.plan import LOSSES, Learning, Plan, Settings, Spec, TrainingData, class_weights
 from adatron.problems import Problem, squared_hinge
 from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import weighted_validation
-from adatron.selection.learner import Ordered
+from adatron.selection.left_out import LeftOut
 from adatron.selection.path import Path, Point
 from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
 from adatron.selection.widths import Matrix, Widths, plain_matrix
+from adatron.solvers import Decomposition
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
-Starts = list[tuple[Index | None, Array]] | None
+Starts = list[Array | None] | None  # coefficients of every task
 
 EXACT = ("cv", "loo")
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
@@ -75,38 +74,37 @@ LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
 
-def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
-    """The path of an estimator that says "adapt", whose chosen point holds what to train with; and where to start."""
-    if is_outlier_detector(estimator):
-        return _one_class_path(settings, rows), None
-    criterion = estimator.criterion
-    if not hasattr(estimator, "loss") and criterion not in EXACT:
+def adapt(learning: Learning, criterion: str) -> tuple[Path, Starts]:
+    """The path of what says "adapt", whose chosen point holds what to train with; and where to start."""
+    spec, settings = learning.spec, learning.settings
+    if spec.use == "one_class":
+        return _one_class_path(settings, learning.data), None
+    if spec.use not in LOSSES and criterion not in EXACT:
         raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
-    tree = getattr(estimator, "multiclass", "ovo") == "tree"
+    tree = spec.multiclass == "tree"
     if tree:  # which classes it parts depends on the kernel: pairs stand for it
-        estimator = copy(estimator)
-        estimator.multiclass = "ovo"
-    search = _Search(estimator, settings, rows, criterion)
+        learning = replace(learning, spec=replace(spec, multiclass="ovo"))
+    search = _Search(learning, criterion)
     return search.run(), None if tree else search.starts
 
 
 class _Search:
     """One search: the map, then the closer look."""
 
-    def __init__(self, estimator: Any, settings: Settings, rows: Any, criterion: str) -> None:
-        self.classifies = is_classifier(estimator)
-        self.data = _canonical(estimator, settings, rows, exact=criterion in EXACT)
+    def __init__(self, learning: Learning, criterion: str) -> None:
+        spec, settings, rows = learning.spec, learning.settings, learning.data
+        self.classifies = spec.classifies
+        self.data = _canonical(spec, settings, rows, exact=criterion in EXACT)
         self.unit = 1.0 if self.classifies else _deviation(self.data) or 1.0
         self.any_epsilon = "epsilon" in settings.adapts
-        estimator = copy(estimator)
         if self.any_epsilon:
-            estimator.epsilon = EPSILON * self.unit
+            spec = replace(spec, epsilon=EPSILON * self.unit)
         if self.classifies:
-            estimator.class_weight = None  # it is in the rows' weights
+            spec = replace(spec, class_weight=None)  # it is in the rows' weights
         if "gamma" not in settings.adapts and not settings.precomputed:
-            given = np.ones(len(rows.y)) if rows.weight is None else rows.weight
-            settings = replace(settings, kernel=settings.kernel.resolve(*self.data.gathered(rows.X, given)))
-        self.estimator, self.settings, self.rows, self.criterion = estimator, settings, rows, criterion
+            settings = replace(settings, kernel=settings.kernel.resolve(*self.data.gathered(rows.X, rows.weights())))
+        self.learning = replace(learning, spec=spec, settings=settings)
+        self.spec, self.settings, self.rows, self.criterion = spec, settings, rows, criterion
         self.path = Path(criterion)
         self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
         self.began = perf_counter()
@@ -170,12 +168,12 @@ class _Search:
         i, j = np.unravel_index(worth.argmin(), values.shape)
         self.path.chosen = lines[i][j]
         if not np.isfinite(values).any():
-            if self.any_C or np.isfinite(getattr(self.estimator, "C", 1.0)):
+            if self.any_C or self.spec.C is None or np.isfinite(self.spec.C):
                 raise ValueError(
                     "nothing that was tried has a solution: pass features, targets and weights nearer to 1."
                 )
             raise ValueError(
-                f"C={self.estimator.C} asks for a hard margin, and there is none at any width tried: rows that are "
+                f"C={self.spec.C} asks for a hard margin, and there is none at any width tried: rows that are "
                 "alike may have different labels. Pass a finite C, or C='adapt'."
             )
         return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
@@ -196,9 +194,8 @@ class _Stage:
         self.search = search
         given, settings = search.rows, search.settings
         index = search.data.index[places]
-        X = given.X[np.ix_(index, index)] if settings.precomputed else given.X[index]
-        self.rows = rows = replace(given, X=X, y=given.y[index], weight=weight)
-        kernel = settings.kernel
+        self.rows = rows = replace(given.part(index), weight=weight)
+        X, kernel = rows.X, settings.kernel
         self.threads = effective_threads(settings.n_jobs)
         self.widths: Widths | None = None
         self.order = np.arange(len(index)) if settings.precomputed else along_a_line(X)
@@ -209,14 +206,13 @@ class _Stage:
         else:
             self.matrix = plain_matrix(Gram(kernel, X, dtype=np.float64, threads=self.threads))
         self.weight = weight[self.order]
-        if search.criterion == "loo" and is_classifier(search.estimator):
+        if search.criterion == "loo" and search.classifies:
             counts = np.unique(rows.y, return_counts=True)[1]
             if counts.min() < 2:
                 raise ValueError("criterion='loo' needs two rows of every class, and one has 1: pass more rows.")
         if search.criterion not in EXACT:
-            data = Ordered(search.estimator, settings, rows, self.order)
-            self.learner = data.learner(self.order)
-            self._last: list[Reached | None] = [None] * len(self.learner.pieces)
+            self.plan = Plan.of_fold(search.spec, rows.y[self.order], self.weight, np.arange(len(self)))
+            self._last: list[Reached | None] = [None] * len(self.plan)
         self._known: dict[str, Point] = {}
         self._reached: dict[int, list[Reached]] = {}  # of a point, by its identity
 
@@ -230,7 +226,7 @@ class _Stage:
 
     def line(self, sigma: float | None, trades: Array | None) -> list[Point]:
         """All C at one width."""
-        kernel, estimator, gamma = self.search.settings.kernel, self.search.estimator, np.nan
+        kernel, own_C, gamma = self.search.settings.kernel, self.search.spec.C, np.nan
         if self.widths is not None:
             gamma = width_of(kernel) if sigma is None else gamma_of(kernel, float(sigma))
             sigma = sigma_of(kernel, gamma)
@@ -243,7 +239,8 @@ class _Stage:
             variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
             with np.errstate(over="ignore"):
                 Cs = np.minimum(trades * self.search.unit / variance / self.search.data.scale, LARGEST_C).tolist()
-        here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
+        own_C = np.nan if own_C is None else own_C
+        here = Point(np.nan if sigma is None else sigma, gamma, own_C, np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
         if new:
@@ -253,14 +250,10 @@ class _Stage:
         return [self._known[name] for name in wanted]
 
     def _climbed(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
-        chains: list[Chain] = []
-        for piece in self.learner.pieces:
-            part = self.matrix
-            if piece.rows is not None:
-                inside = np.ix_(piece.rows, piece.rows)
-                part = Matrix(np.ascontiguousarray(part.values[inside]), part.diagonal[piece.rows])
-            chains.append(Chain(part, tol=TOL))
-        weights = [self.weight if piece.rows is None else self.weight[piece.rows] for piece in self.learner.pieces]
+        plan = self.plan
+        index = [plan.tasks.index(k) for k in range(len(plan))]
+        chains = [Chain(self.matrix if rows is None else self.matrix.subset(rows), tol=TOL) for rows in index]
+        weights = [self.weight if rows is None else self.weight[rows] for rows in index]
         sizes = [float(weight.sum()) for weight in weights]
         line: list[Point] = []
         last: list[Reached | None] = [None] * len(chains)
@@ -270,7 +263,7 @@ class _Stage:
             began = perf_counter()
             problems = [each.problem for each in self._last if each is not None] if C is None else []
             if not problems:
-                problems = [self._judgeable(piece.problem(C)) for piece in self.learner.pieces]
+                problems = [self._judgeable(plan.problem(k, C)) for k in range(len(plan))]
             reached = [
                 chain.solve(problem, before) for chain, problem, before in zip(chains, problems, last, strict=True)
             ]
@@ -314,7 +307,7 @@ class _Stage:
         if reached.violation > 1 or not np.isfinite(reached.violation):  # a hard margin that does not exist
             return np.inf
         if self.search.criterion == "span":
-            return span(problem, matrix, reached.beta, weight=weight, product=reached.product).smooth  # type: ignore[arg-type]
+            return span(problem, matrix, reached.beta, weight=weight, product=reached.product).smooth
         if self.search.criterion == "xi-alpha":
             if problem.use != "hinge":
                 raise ValueError("criterion='xi-alpha' is for the hinge: pass criterion='span', or loss='hinge'.")
@@ -328,22 +321,16 @@ class _Stage:
     def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
         """The points of a line by exact cross-validation."""
         began = perf_counter()
-        machine = copy(self.search.estimator)
-        machine.kernel, machine.gamma = self.search.settings.kernel, "scale"
-        unit = self.search.unit
-        machine.tol, machine.max_time, machine.max_iter = max(min(machine.tol, unit), TOL * unit), None, -1
-        machine.solver = "auto"
-        folds = "loo" if self.search.criterion == "loo" else self._folds()
+        unit, settings = self.search.unit, self.search.settings
+        limits: dict[str, Any] = {"tol": max(min(settings.tol, unit), TOL * unit), "max_time": None, "max_iter": -1}
+        settings = replace(settings, **limits, solver=Decomposition(), linear=None)
         found, weight = weighted_validation(
-            machine,
-            self.rows.X,
-            self.rows.y,
-            sample_weight=self.rows.weight,
-            gamma=None if self.widths is None else [here.gamma],
-            C=Cs,
-            cv=folds,
+            replace(self.search.learning, settings=settings, data=self.rows),
+            LeftOut(np.arange(len(self))) if self.search.criterion == "loo" else self._folds(),
+            gamma=None if self.widths is None else np.array([here.gamma]),
+            C=None if Cs is None else np.array(Cs),
             scoring=None if self.search.classifies else "neg_mean_squared_error",
-            n_jobs=self.search.settings.n_jobs,
+            fresh=lambda: self._fresh(limits),
         )
         losses = np.average((1.0 if self.search.classifies else 0.0) - found.scores[0], axis=1, weights=weight)
         losses = np.where(found.violation[0].max(axis=1) > unit, np.inf, losses)  # hard margins that do not exist
@@ -353,6 +340,14 @@ class _Stage:
             for c, loss in enumerate(losses)
         ]
 
+    def _fresh(self, limits: dict[str, Any]) -> Any:
+        """An estimator for folds that have to be fitted by themselves, with this search's parameters."""
+        estimator, spec = clone(self.search.learning.estimator), self.search.spec
+        wanted = {"kernel": self.search.settings.kernel, "gamma": "scale", "solver": "auto", **limits}
+        wanted |= {"epsilon": spec.epsilon, "class_weight": spec.class_weight, "multiclass": spec.multiclass}
+        has = estimator.get_params()
+        return estimator.set_params(**{name: value for name, value in wanted.items() if name in has})
+
     def _folds(self) -> list[tuple[Index, Index]]:
         """Five, or as many as the rarest class has rows, of equal weight."""
         rows, classifies = len(self), self.search.classifies
@@ -361,40 +356,38 @@ class _Stage:
         if rows < 2:
             short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
             raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
-        return weighted_folds(self.rows.weight, self.rows.y if classifies else None, min(FOLDS, rows))
+        return weighted_folds(self.rows.weights(), self.rows.y if classifies else None, min(FOLDS, rows))
 
     def starts(self, point: Point | None) -> Starts:
-        """The coefficients of a point's machines, rows in their given order; None if they are of another problem."""
+        """The coefficients of a point's tasks, rows in their given order; None if they are of another problem."""
         reached = self._reached.get(id(point))
         if reached is None or any(each.problem.doubled for each in reached):
             return None
-        starts: list[tuple[Index | None, Array]] = []
+        starts: list[Array | None] = []
         data = self.search.data
-        for piece, each in zip(self.learner.pieces, reached, strict=True):
+        for k, each in enumerate(reached):
+            index = self.plan.tasks.index(k)
             value = np.zeros(len(self) + 1)  # the last is of rows without weight
-            value[self.order if piece.rows is None else self.order[piece.rows]] = each.beta
+            value[self.order if index is None else self.order[index]] = each.beta
             start = value[data.place] * data.share
-            if piece.rows is None:
-                starts.append((None, start))
-            else:
-                inside = np.flatnonzero(np.isin(self.search.rows.y, self.rows.y[self.order[piece.rows]]))
-                starts.append((inside, start[inside]))
+            if index is not None:
+                start = start[np.isin(self.search.rows.y, self.rows.y[self.order[index]])]
+            starts.append(start)
         return starts
 
 
-def _canonical(estimator: Any, settings: Settings, rows: Any, *, exact: bool) -> CanonicalRows:
+def _canonical(spec: Spec, settings: Settings, rows: TrainingData, *, exact: bool) -> CanonicalRows:
     """The rows with all of their weight; copies stay apart where folds need them: a class of nothing else."""
-    classifies = is_classifier(estimator)
-    weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
+    classifies, weight = spec.classifies, rows.weights()
     if classifies:
         classes, labels = np.unique(rows.y, return_inverse=True)
-        weight = weight * _class_weight(estimator.class_weight, classes, rows)[labels]
+        weight = weight * class_weights(spec.class_weight, classes, rows.y, rows.weight)[labels]
     options = {"classes": classifies, "precomputed": settings.precomputed}
     data = CanonicalRows(rows.X, rows.y, weight, **options)
     counts = np.unique(data.y, return_counts=True)[1] if classifies else np.array([len(data)])
     if classifies and len(counts) < 2:
         raise ValueError(
-            f"class_weight={estimator.class_weight!r} leaves weight to one class: pass positive weights for two."
+            f"class_weight={spec.class_weight!r} leaves weight to one class: pass positive weights for two."
         )
     if exact and counts.min() < 2:
         data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)
@@ -410,7 +403,7 @@ def _deviation(data: CanonicalRows) -> float:
 def _norm2(reached: Reached, matrix: Matrix) -> float:
     """‖w‖² with the ridge's part; NaN if it is not positive beyond rounding."""
     norm2 = float((reached.coef * reached.product).sum() + (reached.problem.ridge * reached.beta**2).sum())
-    return norm2 if norm_is_known(norm2, reached.coef, matrix.diagonal, matrix.values.dtype) else np.nan
+    return norm2 if norm_is_known(norm2, reached.coef, matrix.diagonal, matrix.dtype) else np.nan
 
 
 def _radius(reached: Reached, matrix: Matrix, weight: Array) -> float:
@@ -429,10 +422,10 @@ def _around(center: float, grid: Array | None) -> Array | None:
     return np.asarray(center * (grid[1] / grid[0]) ** np.array([-0.5, 0.0, 0.5]))
 
 
-def _one_class_path(settings: Settings, rows: Any) -> Path:
+def _one_class_path(settings: Settings, rows: TrainingData) -> Path:
     """The width that spreads kernel values most."""
     path = Path("variance of kernel values")
-    weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
+    weight = rows.weights()
     data = CanonicalRows(rows.X, np.zeros(len(weight)), weight)
     places, weight = data.draw(MORE, None)
     X = rows.X[data.index[places]]

@@ -24,8 +24,8 @@ from adatron import _core
 from adatron._check import Array, finite_vector, integer, real
 from adatron.certificates import bias as bias_of
 from adatron.certificates import gradient
-from adatron.gram import Gram
-from adatron.problems import Problem, _weights, enclosing_ball
+from adatron.gram import Gram, KernelMatrix
+from adatron.problems import Problem, checked_weights, enclosing_ball
 from adatron.solution import Solution
 from adatron.solvers import solve
 
@@ -194,7 +194,7 @@ def xi_alpha(
         raise ValueError(f"least={least!r} exceeds the largest K_ii={largest:g}: pass what no kernel value is below.")
     slack = np.maximum(0.0, 1 - signs * f)
     wrong = real("rho", rho, above=0) * alpha * (largest - least) + slack >= 1
-    return float(np.average(wrong, weights=_weights(weight, len(problem))))
+    return float(np.average(wrong, weights=checked_weights(weight, len(problem))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,12 @@ class Span:
 
 
 def span(
-    problem: Problem, gram: Gram, beta: ArrayLike, *, weight: ArrayLike | None = None, product: Array | None = None
+    problem: Problem,
+    gram: KernelMatrix,
+    beta: ArrayLike,
+    *,
+    weight: ArrayLike | None = None,
+    product: Array | None = None,
 ) -> Span:
     """Leave-one-out of a hinge or squared hinge, exact as long as free coefficients stay free and bounded ones bound.
 
@@ -244,7 +249,7 @@ def span(
     b, _ = bias_of(problem, g, point)
     distance, shift = _spans(problem, gram, point, g, b)
     margins = signs * (product + b + shift) - np.abs(point) * (distance - problem.ridge)
-    weights = _weights(weight, len(problem))
+    weights = checked_weights(weight, len(problem))
     total = weights.sum()
     return Span(
         margins,
@@ -254,7 +259,7 @@ def span(
     )
 
 
-def _spans(problem: Problem, gram: Gram, beta: Array, g: Array, b: float) -> tuple[Array, Array]:
+def _spans(problem: Problem, gram: KernelMatrix, beta: Array, g: Array, b: float) -> tuple[Array, Array]:
     """S² for each row with a coefficient, and how far the bias moves before that counts; zero for the others."""
     free = (beta > problem.lower) & (beta < problem.upper) & _able(problem)
     bounded = ~free & (beta != 0)
@@ -324,7 +329,7 @@ def _factor(K: Array, ridge: Array) -> Array:
         jitter *= MORE_JITTER
 
 
-def _values(gram: Gram, index: NDArray[Any], columns: NDArray[Any]) -> Array:
+def _values(gram: KernelMatrix, index: NDArray[Any], columns: NDArray[Any]) -> Array:
     """K[index][:, columns] in float64, without whole rows of all the index at once."""
     parts = [index[begin : begin + BLOCK] for begin in range(0, len(index), BLOCK)]
     return np.concatenate([np.asarray(gram.rows(part)[:, columns], dtype=np.float64) for part in parts])
@@ -337,7 +342,7 @@ def _labels(problem: Problem, *uses: str) -> Array:
     return -problem.linear
 
 
-def _coefficients(problem: Problem, gram: Gram, beta: ArrayLike) -> Array:
+def _coefficients(problem: Problem, gram: KernelMatrix, beta: ArrayLike) -> Array:
     """β of a problem over this matrix."""
     if gram.size != problem.rows:
         raise ValueError(f"gram has {gram.size} rows: pass one with {problem.rows}, as the problem has.")

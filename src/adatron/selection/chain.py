@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import bias, gradient
-from adatron.problems import Problem
+from adatron.certificates import CERTAIN, bias, gradient
+from adatron.problems import Problem, meet_sums
 from adatron.selection.widths import MANY, MOST_FEW, Matrix
-from adatron.solvers._run import CERTAIN, meet_sums
 
 Index = NDArray[np.int64]
 

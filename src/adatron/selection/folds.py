@@ -6,24 +6,23 @@ A fit on every fold, width and C: the same scores as by fitting them one by one 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_outlier_detector
 from sklearn.model_selection import LeaveOneOut, check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
 from adatron._check import Array, integer, real
-from adatron.estimators._fit import Settings, says_adapt
-from adatron.estimators._machine import _weights
 from adatron.kernels import has_width
-from adatron.selection.grid import Grid, LeftOut
+from adatron.plan import Learning, Plan, Spec, TrainingData
+from adatron.selection.grid import Grid
+from adatron.selection.left_out import LeftOut
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
@@ -95,71 +94,85 @@ def cross_validate(
     ``cache_size`` bounds the memory: matrices that all folds share are used where they fit. Ctrl-C ends it within a
     moment.
     """
-    return _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=False)[0]
+    if not hasattr(estimator, "learning_plan") or is_outlier_detector(estimator):
+        name = type(estimator).__name__
+        raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
+    began = perf_counter()
+    learning: Learning = estimator.learning_plan(X, y, sample_weight)
+    spec, settings, data = learning.spec, learning.settings, learning.data
+    _refuse_adapt(settings.adapts, gamma, C)
+    if spec.classifies:
+        check_classification_targets(data.y)
+        if len(classes := np.unique(data.y)) < 2:
+            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
+    splits = _splits(cv, spec.classifies, data)
+    if scoring is None and not spec.classifies and any(len(test) < 2 for _, test in splits):
+        raise ValueError("scoring=None is R², which needs two rows: pass scoring='neg_mean_squared_error'.")
+    widths, Cs = _grid("gamma", gamma), _grid("C", C, above=0)
+    if widths is not None and not has_width(settings.kernel):
+        raise ValueError(f"gamma={gamma!r} is given, but kernel={estimator.kernel!r} has no width: leave gamma out.")
+    if Cs is not None and spec.C is None:
+        raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
+    integer_or_none(n_jobs)
+    if text := _too_large_nu(spec, data):
+        warnings.warn(text, UserWarning, stacklevel=2)
+    threads = effective_threads(n_jobs)
+    grid = Grid(learning, splits, widths, Cs, scoring, threads, fresh=lambda: clone(estimator))
+    found, again = _scored(grid, began)
+    if again:
+        warnings.warn(
+            f"nu={spec.nu:g} leaves no margin between the classes in {again} of {found.scores.size} fits: the smallest "
+            "nu that gives one was used there; pass a larger nu.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
 
 
 def weighted_validation(
-    estimator: Any, X: Any, y: Any, *, gamma: Any, C: Any, cv: Any, scoring: Any, sample_weight: Array, n_jobs: Any
-) -> tuple[CrossValidation, Array]:
-    """The same with scores in which rows count by their weights, and the weight of every fold's test rows."""
-    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=True)
-    return found, np.array([sample_weight[test].sum() for _, test in splits])
-
-
-def _cross_validated(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    gamma: Any,
-    C: Any,
-    cv: Any,
-    scoring: Any,
-    sample_weight: Any,
-    n_jobs: int | None,
+    learning: Learning,
+    splits: Sequence[tuple[Index, Index]],
     *,
-    within_fit: bool,
-) -> tuple[CrossValidation, Sequence[tuple[Index, Index]]]:
-    began = perf_counter()
-    if not hasattr(estimator, "_pieces"):
-        name = type(estimator).__name__
-        raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
-    estimator = copy(estimator)  # validation leaves its marks
-    _refuse_adapt(estimator, gamma, C)
-    if isinstance(scoring, list | tuple | set | dict):
-        raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
-    settings = Settings.of(estimator)
-    rows = estimator._validated(X, y, None, **estimator._targets())
-    if sample_weight is not None:
-        rows = replace(rows, weight=_weights(sample_weight, rows.X.shape[0]))
-    if is_classifier(estimator):
-        if not within_fit:  # a search within a fit, which has checked them
-            check_classification_targets(rows.y)
-        if len(classes := np.unique(rows.y)) < 2:
-            raise ValueError(f"y holds one class, {classes.tolist()}: pass rows of two classes or more.")
-    splits = _splits(cv, estimator, rows)
-    if scoring is None and not is_classifier(estimator) and any(len(test) < 2 for _, test in splits):
-        raise ValueError("scoring=None is R², which needs two rows: pass scoring='neg_mean_squared_error'.")
-    widths = _grid("gamma", gamma)
-    Cs = _grid("C", C, above=0) if C is not None else None
-    if widths is not None and not has_width(settings.kernel):
-        raise ValueError(f"gamma={gamma!r} is given, but kernel={estimator.kernel!r} has no width: leave gamma out.")
-    if Cs is not None and not hasattr(estimator, "C"):
-        raise ValueError(f"C={C!r} is given, but {settings.name} has none: leave it out.")
-    integer_or_none(n_jobs)
-    if not within_fit and hasattr(estimator, "_warn_of_nu"):
-        estimator._warn_of_nu(settings, rows.y, np.ones(len(rows.y)) if rows.weight is None else rows.weight)
-    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), within_fit)
-    scores, violation = work.run() if work.shared else work.one_by_one()
-    if (again := work.refit_without_margin(scores, violation)) and not within_fit:
-        warnings.warn(
-            f"nu={estimator.nu:g} leaves no margin between the classes in {again} of {scores.size} fits: the smallest "
-            "nu that gives one was used there; pass a larger nu.",
-            UserWarning,
-            stacklevel=3,
-        )
-    names = widths if widths is not None else np.array([np.nan if work.own_width is None else work.own_width])
-    on_grid = tuple(name for name, given in (("gamma", widths), ("C", Cs)) if given is not None)
-    return CrossValidation(names, work.C, scores, violation, perf_counter() - began, on_grid), splits
+    gamma: Array | None,
+    C: Array | None,
+    scoring: Any,
+    fresh: Callable[[], Any],
+) -> tuple[CrossValidation, Array]:
+    """The same within a fit: scores in which rows count by their weights, and the weight of every fold's test rows.
+
+    ``learning`` and the numbers on the grid have been checked; ``fresh`` makes an estimator for folds that have to be
+    fitted by themselves.
+    """
+    threads = effective_threads(learning.settings.n_jobs)
+    grid = Grid(learning, splits, gamma, C, scoring, threads, fresh, within_fit=True)
+    weight = learning.data.weights()
+    return _scored(grid, perf_counter())[0], np.array([weight[test].sum() for _, test in splits])
+
+
+def _scored(grid: Grid, began: float) -> tuple[CrossValidation, int]:
+    """All scores of a grid, and how many fits had to be made anew with another ν."""
+    scores, violation = grid.run() if grid.shared else grid.one_by_one()
+    again = grid.refit_without_margin(scores, violation)
+    widths = (
+        grid.widths if grid.widths is not None else np.array([np.nan if grid.own_width is None else grid.own_width])
+    )
+    on_grid = tuple(name for name, given in (("gamma", grid.widths is not None), ("C", grid.given_C)) if given)
+    return CrossValidation(widths, grid.C, scores, violation, perf_counter() - began, on_grid), again
+
+
+def _too_large_nu(spec: Spec, data: TrainingData) -> str:
+    """What to say of a ν that the classes' weights do not allow, once for all folds."""
+    if spec.use != "nu_classification":
+        return ""
+    everything = np.arange(data.n_rows)
+
+    def alike(count: int) -> Array:
+        """Which classes a tree parts depends on the kernel: any tree stands for it here."""
+        return np.zeros((count, count))
+
+    return Plan.of_fold(spec, data.y, data.weight, everything, alike).too_large_nu()
 
 
 def integer_or_none(n_jobs: int | None) -> None:
@@ -168,14 +181,12 @@ def integer_or_none(n_jobs: int | None) -> None:
         raise ValueError("n_jobs=0 is out of range: pass None, -1 for all cores, or a number from 1.")
 
 
-def _refuse_adapt(estimator: Any, gamma: Any, C: Any) -> None:
-    """What is to be found out needs a grid here; on a grid, the estimator's own word does not matter."""
+def _refuse_adapt(adapts: tuple[str, ...], gamma: Any, C: Any) -> None:
+    """What is to be chosen automatically needs a grid here; on a grid, the estimator's own word does not matter."""
     for name, grid in (("gamma", gamma), ("C", C)):
-        if says_adapt(getattr(estimator, name, None)):
-            if grid is None:
-                raise ValueError(f"{name}='adapt' is no number: pass {name}=[...] to cross_validate.")
-            setattr(estimator, name, 1.0)
-    if says_adapt(getattr(estimator, "epsilon", None)):
+        if name in adapts and grid is None:
+            raise ValueError(f"{name}='adapt' is no number: pass {name}=[...] to cross_validate.")
+    if "epsilon" in adapts:
         raise ValueError("epsilon='adapt' is no number: pass a number of at least 0.")
 
 
@@ -188,9 +199,9 @@ def _grid(name: str, values: ArrayLike | None, above: float | None = None) -> Ar
     return np.array([real(name, v, above=above, at_least=None if above is not None else 0) for v in listed])
 
 
-def _splits(cv: Any, estimator: Any, rows: Any) -> Sequence[tuple[Index, Index]]:
+def _splits(cv: Any, classifies: bool, rows: TrainingData) -> Sequence[tuple[Index, Index]]:
     """Pairs of row numbers."""
-    m = rows.X.shape[0]
+    m = rows.n_rows
     if isinstance(cv, str):
         if cv != "loo":
             raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
@@ -198,7 +209,7 @@ def _splits(cv: Any, estimator: Any, rows: Any) -> Sequence[tuple[Index, Index]]
     if isinstance(cv, LeaveOneOut) and m > 1:
         return LeftOut(np.arange(m))
     if isinstance(cv, Integral) and not isinstance(cv, bool):
-        counts = np.unique(rows.y, return_counts=True)[1] if is_classifier(estimator) else np.array([m])
+        counts = np.unique(rows.y, return_counts=True)[1] if classifies else np.array([m])
         most = int(counts.max())
         if not 2 <= int(cv) <= most:
             raise ValueError(f"cv={cv} folds cannot be made of {m} rows: pass 2 to {most}, at most the largest class.")
@@ -206,7 +217,7 @@ def _splits(cv: Any, estimator: Any, rows: Any) -> Sequence[tuple[Index, Index]]
             raise ValueError(f"cv={cv} leaves no row to learn a class from that has one row alone: drop that class.")
     elif not hasattr(cv, "split") and not isinstance(cv, Iterable):
         raise ValueError(f"cv={cv!r} is unknown: pass a number of folds, a splitter or 'loo'.")
-    folds = check_cv(cv, rows.y, classifier=is_classifier(estimator))
+    folds = check_cv(cv, rows.y, classifier=classifies)
     pairs = [tuple(_numbers(side, m) for side in pair) for pair in folds.split(rows.X, rows.y)]
     if not pairs:
         raise ValueError(f"cv={cv!r} has no pair of rows to learn from and to test on: pass at least one.")

@@ -13,26 +13,25 @@ Memory: 4 m² bytes for the distances, and for each thread's matrix with its par
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
 from functools import cache
 from threading import Event
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring, r2_score
 
 from adatron._check import Array
 from adatron.certificates import bias
-from adatron.estimators._fit import FLOAT64_TOL, SMALL, Settings
-from adatron.estimators._margin import CLEAR, ROUNDING
 from adatron.gram import Gram
-from adatron.kernels import has_width, of_width, width_of
+from adatron.kernels import Exponential, has_width, of_width, width_of
+from adatron.plan import Learning, Plan, leaving_unsaid, margin_is_clear
+from adatron.precision import kernel_dtype
+from adatron.problems import Problem
 from adatron.selection.chain import Chain, Reached
-from adatron.selection.learner import Learner, Ordered, Piece
+from adatron.selection.left_out import LeftOut, leaves_one_out
+from adatron.selection.scoring import Scoring
 from adatron.selection.widths import MANY, MOST_FEW, Matrix, Widths, plain_matrix
 
 MOST = 12_000  # rows whose matrices are held in memory
@@ -41,98 +40,74 @@ MOST_BYTES = 50_000_000  # of problems that are kept from width to width
 PROBLEM_BYTES = 90  # a row, in regression; half as much otherwise
 
 Index = NDArray[np.int64]
-
-
-class _Known:
-    """What a scorer asks: an estimator whose answers on the held-out rows are known already."""
-
-    def __init__(self, estimator: Any, reader: Any, values: Array) -> None:
-        self._estimator_type = getattr(estimator, "_estimator_type", None)
-        self._estimator, self._reader, self._values = estimator, reader, values
-        if hasattr(reader, "classes"):
-            self.classes_ = reader.classes
-
-    def __sklearn_tags__(self) -> Any:
-        return self._estimator.__sklearn_tags__()
-
-    def fit(self, X: Any, y: Any) -> Any:
-        raise NotImplementedError("its answers are known already.")
-
-    @property
-    def predict_proba(self) -> Any:
-        return self._estimator.predict_proba  # which says where probabilities come from
-
-    def predict(self, X: Any) -> Any:
-        return self._reader.predict(self._values)
-
-    def decision_function(self, X: Any) -> Any:
-        return self._reader.decision(self._values)
-
-
-class LeftOut(Sequence[tuple[Index, Index]]):
-    """Folds that leave out a row each, in this order; made when asked for, since all at once would take 8 m² bytes."""
-
-    def __init__(self, order: Index) -> None:
-        self.order = order
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __getitem__(self, fold: Any) -> Any:
-        row = self.order[fold]
-        return np.delete(np.arange(len(self), dtype=np.int64), row), np.array([row])
+ProblemOf = Callable[[int, float | None], Problem]  # of a task, for the spec's C or another
 
 
 class Grid:
-    """One cross-validation: what its climbs share."""
+    """One cross-validation: what its solves share.
+
+    Parameters
+    ----------
+    learning : Learning
+    splits : pairs of training and test rows, one per fold.
+    widths, Cs : ndarrays or None
+        Values of γ and C; None: the one that the kernel and the spec have.
+    scoring : None or a scorer of scikit-learn's.
+    threads : int
+    fresh : function
+        An estimator to be fitted on a fold, where folds share no matrix.
+    within_fit : bool
+        Whether a fit asks, which weighs scores and speaks for itself.
+    """
 
     def __init__(
         self,
-        estimator: Any,
-        settings: Settings,
-        rows: Any,
+        learning: Learning,
         splits: Sequence[tuple[Index, Index]],
         widths: Array | None,
         Cs: Array | None,
         scoring: Any,
         threads: int,
+        fresh: Callable[[], Any],
         within_fit: bool = False,
     ) -> None:
-        self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
+        spec, settings, rows = self.spec, self.settings, self.rows = learning.spec, learning.settings, learning.data
+        self.fresh, self.splits = fresh, splits
         self.widths, self.threads = widths, threads
-        self.C = Cs if Cs is not None else np.array([getattr(estimator, "C", np.nan)], dtype=np.float64)
+        self.C = Cs if Cs is not None else np.array([np.nan if spec.C is None else spec.C])
         self.given_C = Cs is not None
-        self.scoring = scoring
+        self.scoring = Scoring(learning.estimator, scoring)
         self.within_fit = within_fit
         self.weigh_scores = within_fit and rows.weight is not None
-        m = rows.X.shape[0]
-        self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
+        m = rows.n_rows
+        self.order: Index = np.arange(m)  # rows are sorted as in the matrix: these
+        self.y, self.weight = rows.y, rows.weight  # in that order
+        self.dtype = kernel_dtype(m, settings.tol)
         own = settings.kernel
         self.own_width: float | None = None
         self.per_fold = False
         if widths is None and has_width(own):
-            raw = own.a if hasattr(own, "a") else own.gamma  # type: ignore[attr-defined]
+            raw = own.a if isinstance(own, Exponential) else own.gamma  # type: ignore[attr-defined]
             self.per_fold = isinstance(raw, str)  # "scale" looks at each fold's own rows
             self.own_width = np.nan if self.per_fold else float(raw)
         plain_solver = settings.solver.name == "decomposition" and settings.max_iter < 0 and settings.max_time is None
         unresolved = not has_width(own) and own != own.resolve(rows.X)  # "scale" of a polynomial
-        tree = getattr(estimator, "multiclass", "ovo") == "tree"
-        self.shared = m <= MOST and plain_solver and not tree and not unresolved and settings.bias != "augmented"
+        plain_spec = spec.multiclass != "tree" and spec.bias != "augmented"
+        self.shared = m <= MOST and plain_solver and plain_spec and not unresolved
         self.workers = min(threads, self._matrices())
         self.shared = self.shared and self.workers > 0
         # where a row that supports nothing has a say in the others' weights after all
-        balanced = isinstance(getattr(estimator, "class_weight", None), str)
-        self.dependent = balanced or hasattr(estimator, "nu")
+        self.dependent = isinstance(spec.class_weight, str) or spec.nu is not None
         self.cancelled = Event()
-        self._learners: dict[int, Learner] = {}
+        self._plans: dict[int, tuple[Plan, ProblemOf]] = {}
         self._without_margin: set[tuple[int, int]] = set()  # widths and folds in which ν leaves none
 
     def _matrices(self) -> int:
         """For how many kernel matrices there is room."""
-        m, room = self.rows.X.shape[0], self.settings.cache_bytes
+        m, room = self.rows.n_rows, self.settings.cache_bytes
         square = float(self.dtype.itemsize) * m * m
         each = square * (1 + (MOST_FEW**2 if m >= MANY else 0))
-        if is_classifier(self.estimator) and getattr(self.estimator, "multiclass", "ovo") == "ovo":
+        if self.spec.classifies and self.spec.multiclass == "ovo":
             counts = np.unique(self.rows.y, return_counts=True)[1].astype(np.float64)
             if len(counts) > 2:  # each pair of classes has its part
                 each += self.dtype.itemsize * float((np.triu(np.add.outer(counts, counts), 1) ** 2).sum())
@@ -151,14 +126,13 @@ class Grid:
         family: Widths | None = None
         if has_width(kernel):
             largest = float(self.widths.max()) if self.widths is not None else 0.0
-            whole = self.settings.bias == "none"
+            whole = self.spec.bias == "none"
             family = Widths(kernel, X, dtype=self.dtype, threads=self.threads, largest=largest, whole=whole)
-            order = family.order
-        else:
-            order = np.arange(X.shape[0])
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        data = Ordered(self.estimator, self.settings, self.rows, order)
+            self.order = family.order
+            self.y = self.rows.y[self.order]
+            self.weight = None if self.rows.weight is None else self.rows.weight[self.order]
+        place = np.empty(len(self.order), dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
         splits: Sequence[tuple[Index, Index]] = (
             LeftOut(place)
             if isinstance(self.splits, LeftOut)
@@ -167,15 +141,18 @@ class Grid:
         if family is None:
             room = min(self.settings.cache_bytes, AT_A_TIME * X.shape[0] * self.dtype.itemsize)
             gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads, cache_bytes=room)
-            self._width(0, plain_matrix(gram), data, splits, scores, violation)
+            self._width(0, plain_matrix(gram), splits, scores, violation)
             return scores, violation
         if self.per_fold:
             matrix = family.blank()
             for k, (train, _) in enumerate(self.splits):
+                if isinstance(self.spec.class_weight, dict):  # a fit does not see rows of classes without weight
+                    plan = self._plan(k, splits[k][0])[0]
+                    train = train[plan.weight[place[train]] > 0] if plan.weight is not None else train
                 weight = None if self.rows.weight is None else self.rows.weight[train]
                 gamma = width_of(kernel.resolve(X[train], weight))
                 family.fill(matrix, gamma)
-                self._width(0, matrix, data, splits, scores, violation, folds=[k])
+                self._width(0, matrix, splits, scores, violation, folds=[k])
             return scores, violation
 
         gammas = self.widths if self.widths is not None else np.array([self.own_width])
@@ -192,7 +169,7 @@ class Grid:
                 except IndexError:  # another worker has taken the last
                     return
                 family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
-                self._width(g, matrix, data, splits, scores, violation)
+                self._width(g, matrix, splits, scores, violation)
 
         with ThreadPoolExecutor(workers) as pool:
             try:
@@ -210,101 +187,78 @@ class Grid:
         self,
         g: int,
         matrix: Matrix,
-        data: Ordered,
         splits: Sequence[tuple[Index, Index]],
         scores: Array,
         violation: Array,
         folds: Sequence[int] | None = None,
     ) -> None:
         """All folds and C of one width."""
-        chains: dict[bytes | None, tuple[Matrix, Chain]] = {}
-        whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits, data.size) else None
+        chains: dict[bytes | None, Chain] = {}
+        whole = _Whole(self, matrix, chains) if leaves_one_out(splits, matrix.size) else None
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
-            learner = self._learner(k, train, data)
-            last: list[Reached | None] = (
-                list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
-            )
+            plan, problem_of = self._plan(k, train)
+            last: list[Reached | None] = list(first) if len(first) == len(plan) else [None] * len(plan)
             for c, C in enumerate(self.C):
                 known = whole.values(c, int(test[0])) if whole is not None else None
                 if known is not None:
                     values, worst = known
                 else:
-                    values = np.empty((len(test), len(learner.pieces)))
+                    values = np.empty((len(test), len(plan)))
                     worst = 0.0
-                    for p, piece in enumerate(learner.pieces):
-                        chain = self._chain(matrix, piece, chains)
-                        problem = piece.problem(float(C) if self.given_C else None)
+                    for p in range(len(plan)):
+                        chain = self.chain(matrix, plan.tasks.index(p), chains)
+                        problem = problem_of(p, self.C_of(C))
                         start = whole.start(c, p) if whole is not None else last[p]
                         reached = last[p] = chain.solve(problem, start)
                         worst = max(worst, reached.violation)
                         if _lacks_margin(reached, matrix):
                             self._without_margin.add((g, k))
-                        values[:, p] = self._outputs(matrix, piece, reached, test, learner)
+                        values[:, p] = outputs(matrix, plan, p, reached, test)
                 if c == 0:
                     first = list(last)
-                scores[g, c, k] = self._score(learner, values, data, test)
+                scores[g, c, k] = self._score(plan, values, test)
                 violation[g, c, k] = worst
 
-    def _learner(self, fold: int, train: Index, data: Ordered) -> Learner:
-        """Of a fold: the same for every width, and so are its problems, as long as they do not take much memory."""
-        if fold not in self._learners:
-            learner = data.learner(train)
-            problems = len(self.splits) * len(self.C) * len(learner.pieces)
-            if problems * data.size * PROBLEM_BYTES > min(MOST_BYTES, self.settings.cache_bytes):
-                return learner
-            pieces = [Piece(piece.rows, cache(piece.problem)) for piece in learner.pieces]
-            self._learners[fold] = replace(learner, pieces=pieces)
-        return self._learners[fold]
+    def C_of(self, C: float) -> float | None:
+        """A value on the grid; None if that is the spec's own."""
+        return float(C) if self.given_C else None
 
-    def _chain(self, matrix: Matrix, piece: Piece, chains: dict[bytes | None, tuple[Matrix, Chain]]) -> Chain:
-        """Of a piece's rows: all, or for few of them their part of the matrix."""
-        key = None if piece.rows is None else piece.rows.tobytes()
+    def plan_of(self, train: Index) -> Plan:
+        """Of the rows of a fold."""
+        return Plan.of_fold(self.spec, self.y, self.weight, train)
+
+    def _plan(self, fold: int, train: Index) -> tuple[Plan, ProblemOf]:
+        """Of a fold: the same for every width, and so are its problems, as long as they do not take much memory."""
+        if fold not in self._plans:
+            plan = self.plan_of(train)
+            problems = len(self.splits) * len(self.C) * len(plan)
+            if problems * len(self.y) * PROBLEM_BYTES > min(MOST_BYTES, self.settings.cache_bytes):
+                return plan, plan.problem
+            self._plans[fold] = plan, cache(plan.problem)
+        return self._plans[fold]
+
+    def chain(self, matrix: Matrix, index: Index | None, chains: dict[bytes | None, Chain]) -> Chain:
+        """Of all rows, or for few of them of their part of the matrix."""
+        key = None if index is None else index.tobytes()
         if key not in chains:
-            part = matrix
-            if piece.rows is not None:
-                values = np.ascontiguousarray(matrix.values[np.ix_(piece.rows, piece.rows)])
-                part = Matrix(values, matrix.diagonal[piece.rows])
-            chains[key] = part, Chain(part, tol=self.settings.tol, pulse=self.pulse)
-        return chains[key][1]
+            part = matrix if index is None else matrix.subset(index)
+            chains[key] = Chain(part, tol=self.settings.tol, pulse=self.pulse)
+        return chains[key]
 
     def pulse(self) -> None:
         """End a worker that is not wanted any more."""
         if self.cancelled.is_set():
             raise KeyboardInterrupt
 
-    def _outputs(self, matrix: Matrix, piece: Piece, reached: Reached, test: Index, learner: Learner) -> Array:
-        """Decision values of held-out rows; those that the climb has not carried along are made here."""
-        coef, at, rho = reached.coef, reached.bias, learner.scale(reached)
-        if piece.rows is None:
-            # without a bias the faintest value may decide, and must not drown in what climbing has left of rounding
-            product = reached.product if reached.problem.sums else matrix.product(coef)
-            return np.asarray((product[test] + at) / rho)
-        some = np.flatnonzero(coef)
-        K = matrix.values[np.ix_(test, piece.rows[some])]
-        # no BLAS: its threads would wait for each other's by spinning
-        return np.asarray((np.einsum("ij,j->i", K.astype(np.float64), coef[some]) + at) / rho)
+    def _score(self, plan: Plan, values: Array, test: Index) -> float:
+        weight = self.weight[test] if self.weigh_scores and self.weight is not None else None
 
-    def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
-        truth = data.y[test]
-        weight = data.weight[test] if self.weigh_scores else None  # type: ignore[index]
-        if self.scoring is None:
-            predicted = learner.predict(values)
-            if is_classifier(self.estimator):
-                return float(np.average(predicted == truth, weights=weight))
-            return float(r2_score(truth, predicted, sample_weight=weight))
-        named = type(type(self.estimator).__name__, (_Known,), {})  # scorers name whom they complain of
-        known = named(self.estimator, learner, values)
-        X = np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[data.order[test]]
-        return self._scored(known, X, truth, weight)
+        def rows() -> Any:
+            return np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[self.order[test]]
 
-    def _scored(self, machine: Any, X: Any, truth: Any, weight: Array | None) -> float:
-        scorer = check_scoring(machine, scoring=self.scoring)
-        with np.errstate(over="ignore"):  # squares of errors beyond 1e154 are infinite
-            return float(
-                scorer(machine, X, truth) if weight is None else scorer(machine, X, truth, sample_weight=weight)
-            )
+        return self.scoring.of_outputs(plan, values, rows, self.y[test], weight)
 
     # ------------------------------------------------------------ the plain way
 
@@ -324,9 +278,7 @@ class Grid:
 
     def _fit_fold(self, g: int, k: int, scores: Array, violation: Array) -> None:
         rows, precomputed, (train, test) = self.rows, self.settings.precomputed, self.splits[k]
-        machine = clone(self.estimator).set_params(warm_start=True)
-        machine._quiet = True  # what there is to say of its parameters is said once, for all folds
-        machine._searching = self.within_fit
+        machine = self.fresh().set_params(warm_start=True)
         if self.widths is not None:
             kernel = of_width(self.settings.kernel, float(self.widths[g]))
             machine.set_params(kernel=kernel, gamma="scale")
@@ -336,9 +288,10 @@ class Grid:
         for c, C in enumerate(self.C):
             if self.given_C:
                 machine.set_params(C=float(C))
-            machine.fit(X, rows.y[train], sample_weight=weight)
-            held = rows.weight[test] if self.weigh_scores else None
-            scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
+            with leaving_unsaid("parameters", *(("convergence",) if self.within_fit else ())):
+                machine.fit(X, rows.y[train], sample_weight=weight)
+            held = rows.weight[test] if self.weigh_scores and rows.weight is not None else None
+            scores[g, c, k] = self.scoring.of_fitted(machine, X_test, rows.y[test], held)
             violation[g, c, k] = machine.kkt_violation_
 
 
@@ -347,50 +300,55 @@ def _lacks_margin(reached: Reached, matrix: Matrix) -> bool:
     problem, beta = reached.problem, reached.beta
     if len(problem.totals) < 2 or problem.doubled:
         return False
-    rounding = ROUNDING * float(np.abs(beta).sum() * np.abs(matrix.diagonal).max())
-    return not bias(problem, reached.gradient, beta)[1] > CLEAR * (reached.violation + rounding)
+    rho, size = bias(problem, reached.gradient, beta)[1], np.abs(beta).sum()
+    return not margin_is_clear(rho, reached.violation, size, np.abs(matrix.diagonal).max())
 
 
-def _leaves_one_out(splits: Sequence[tuple[Index, Index]], m: int) -> bool:
-    """Whether every fold learns from all rows but the one that it is tested on."""
-    if isinstance(splits, LeftOut):
-        return True
-    return len(splits) > 1 and all(
-        len(test) == 1 and len(train) == m - 1 and len(np.unique(train)) == m - 1 and test[0] not in train
-        for train, test in splits
-    )
+def outputs(matrix: Matrix, plan: Plan, k: int, reached: Reached, rows: Index) -> Array:
+    """What a task's solution says of some rows; products that the solve has not carried along are made here."""
+    index, coef = plan.tasks.index(k), reached.coef
+    at, rho = bias(reached.problem, reached.gradient, reached.beta)
+    if index is None:
+        # without a bias the faintest value may decide, and must not drown in what climbing has left of rounding
+        product = reached.product if reached.problem.sums else matrix.product(coef)
+        return np.asarray((product[rows] + at) / plan.unit(rho))
+    some = np.flatnonzero(coef)
+    K = matrix.values[np.ix_(rows, index[some])]
+    # no BLAS: its threads would wait for each other's by spinning
+    return np.asarray((np.einsum("ij,j->i", K.astype(np.float64), coef[some]) + at) / plan.unit(rho))
 
 
 class _Whole:
-    """The machines of all rows: what leaving a row out changes nothing about, and where the rest starts from."""
+    """The solutions with all rows: what leaving a row out changes nothing about, and where the rest starts from."""
 
-    def __init__(self, grid: Grid, matrix: Matrix, data: Ordered, chains: Any) -> None:
-        self.learner = data.learner(np.arange(data.size))
+    def __init__(self, grid: Grid, matrix: Matrix, chains: Any) -> None:
+        self.plan = plan = grid.plan_of(np.arange(matrix.size))
         self.reached: list[list[Reached]] = []
-        self.matrix, self.grid = matrix, grid
+        self.matrix, self.dependent = matrix, grid.dependent
         for C in grid.C:
-            last = self.reached[-1] if self.reached else [None] * len(self.learner.pieces)
+            last = self.reached[-1] if self.reached else [None] * len(plan)
             self.reached.append(
                 [
-                    grid._chain(matrix, piece, chains).solve(piece.problem(float(C) if grid.given_C else None), before)
-                    for piece, before in zip(self.learner.pieces, last, strict=True)
+                    grid.chain(matrix, plan.tasks.index(p), chains).solve(plan.problem(p, grid.C_of(C)), last[p])
+                    for p in range(len(plan))
                 ]
             )
 
     def start(self, c: int, p: int) -> Reached:
-        """Where the machine without a row begins."""
+        """Where the solution without a row begins."""
         return self.reached[c][p]
 
     def values(self, c: int, row: int) -> tuple[Array, float] | None:
-        """Outputs for a row that supports no machine; None if it supports one, or changes their weights."""
-        if self.grid.dependent:
+        """Outputs for a row that supports none of them; None if it supports one, or changes their weights."""
+        if self.dependent:
             return None
-        outputs, worst = [], 0.0
-        for piece, reached in zip(self.learner.pieces, self.reached[c], strict=True):
-            at = row if piece.rows is None else int(np.searchsorted(piece.rows, row))
-            inside = piece.rows is None or (at < len(piece.rows) and piece.rows[at] == row)
+        found, worst = [], 0.0
+        for p, reached in enumerate(self.reached[c]):
+            index = self.plan.tasks.index(p)
+            at = row if index is None else int(np.searchsorted(index, row))
+            inside = index is None or (at < len(index) and index[at] == row)
             if inside and reached.coef[at] != 0:
                 return None
-            outputs.append(self.grid._outputs(self.matrix, piece, reached, np.array([row]), self.learner)[0])
+            found.append(outputs(self.matrix, self.plan, p, reached, np.array([row]))[0])
             worst = max(worst, reached.violation)
-        return np.array([outputs]), worst
+        return np.array([found]), worst

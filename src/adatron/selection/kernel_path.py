@@ -22,18 +22,17 @@ from numpy.typing import NDArray
 
 from adatron._check import Array, choice, finite_vector, real
 from adatron._rows import matrix
-from adatron.estimators._fit import SMALL
 from adatron.gram import Gram
 from adatron.kernels import Gaussian, Kernel, gamma_of, has_width, of_width
 from adatron.packing import expansion
-from adatron.problems import Bias, Problem, hinge, squared_hinge
+from adatron.precision import kernel_dtype
+from adatron.problems import Bias, Problem, hinge, meet_sums, squared_hinge
 from adatron.selection.bounds import margin_bound, norm_is_known
 from adatron.selection.bounds import radius as ball_of
 from adatron.selection.path import Path, Point
 from adatron.selection.widths import Widths
 from adatron.solution import Status
 from adatron.solvers import Solver, make_solver, solve
-from adatron.solvers._run import meet_sums
 from adatron.threads import effective_threads
 
 NO_BOUND = (
@@ -150,7 +149,7 @@ class _Climber:
         if not self.solver.accepts.warm_start:
             raise ValueError(f"solver={self.solver.name!r} cannot start from given coefficients: pass 'decomposition'.")
         self.threads = effective_threads(n_jobs)
-        self.dtype = np.dtype(np.float64 if X.shape[0] <= SMALL or tol < 1e-5 else np.float32)
+        self.dtype = kernel_dtype(X.shape[0], tol)
         self.widths = Widths(kernel, X, dtype=self.dtype, threads=self.threads, ordered=False)
         self.gram = self.widths.gram(X, 1.0)
         self.error = _error_of(held_out, kernel, X, self.threads)

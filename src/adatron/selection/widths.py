@@ -58,9 +58,18 @@ class Matrix:
         """The number of rows."""
         return len(self.diagonal)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of kernel values."""
+        return self.values.dtype
+
     def rows(self, index: Any) -> NDArray[Any]:
         """K[index]."""
         return np.asarray(self.values[index])
+
+    def subset(self, index: Any) -> Matrix:
+        """The matrix of these rows and columns alone."""
+        return Matrix(np.ascontiguousarray(self.values[np.ix_(index, index)]), self.diagonal[index])
 
     def product(self, coef: Array) -> Array:
         """K @ coef in float64."""

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from adatron import _core
 from adatron._check import Array, choice
 from adatron.gram import SLICE_SECONDS, Gram
-from adatron.problems import Problem
+from adatron.problems import Problem, meet_sums
 from adatron.solution import Status
-from adatron.solvers._run import End, Run, meet_sums
+from adatron.solvers._run import End, Run
 from adatron.solvers.protocol import Stop
 from adatron.trace import Watch
 

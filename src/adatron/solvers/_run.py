@@ -13,15 +13,15 @@ import numpy as np
 
 from adatron import _core
 from adatron._check import Array
-from adatron.certificates import BetaOverflow, bias, gradient, judgement
+from adatron.certificates import CERTAIN, BetaOverflow, bias, gradient, judgement
 from adatron.gram import Gram, Paced
-from adatron.problems import Problem
+from adatron.problems import Problem, meet_sums
 from adatron.solution import Certificate, Solution, Status
 from adatron.solvers._active_set import ActiveSet, Unbounded
+from adatron.solvers._registry import make_solver
 from adatron.solvers.protocol import Stop
 from adatron.trace import OutOfBudget, OutOfTime, Report, StoppedByCaller, Watch
 
-CERTAIN: float = _core.CERTAIN  # times tol: the certificate may differ from a solver's own sums by their rounding
 EARLY = (Status.MAX_ITER, Status.MAX_TIME, Status.STOPPED, Status.INTERRUPTED)  # ends that return the iterate as it is
 FEASIBLE = 1e-9  # relative to the largest coefficient: no gap is claimed for a point that misses box or sums by more
 PATIENCE = 1000  # epochs without progress, beside half of all made, before a climb gives up
@@ -269,11 +269,13 @@ class Run(ABC):
         """A hard margin that takes so long may not exist: now and then see whether the classes' hulls are apart."""
         if epoch < self._doubt_at:
             return
-        from adatron.solvers.nearest_point import NearestPoint
-
         self._doubt_at *= 4
         look = Stop(tol=0.1, max_iter=DOUBT * len(self.problem))
-        found = NearestPoint().solve(self.problem, self.gram, stop=look, watch=self.watch.inner()).status
+        found = (
+            make_solver("solver", "nearest-point")
+            .solve(self.problem, self.gram, stop=look, watch=self.watch.inner())
+            .status
+        )
         if found in (Status.UNBOUNDED, Status.MAX_TIME, Status.INTERRUPTED, Status.STOPPED):
             raise End(found)
         self.gram.activate(None)
@@ -359,21 +361,3 @@ def is_hard_margin(problem: Problem) -> bool:
 def account_of(problem: Problem, beta: Array, product: Array, bias: float, rho: float) -> Any:
     """What a row of the trace says of these coefficients."""
     return _core.account(**problem.spans, beta=beta, product=product, bias=bias, rho=rho)
-
-
-def meet_sums(problem: Problem, beta: Array) -> Array:
-    """β with its sums put right: what is missing is spread over the free coefficients, then over any with room."""
-    beta = np.clip(beta, problem.lower, problem.upper)
-    for members, total in problem.sums:
-        part, low, high = beta[members], problem.lower[members], problem.upper[members]
-        for free_only in (True, False):
-            for _ in range(len(part)):
-                missing = total - part.sum()
-                room = (part < high) if missing > 0 else (part > low)
-                if free_only:
-                    room &= (part > low) & (part < high)
-                if abs(missing) <= 1e-15 * (np.abs(part).sum() + abs(total)) or not room.any():
-                    break
-                part = np.where(room, np.clip(part + missing / room.sum(), low, high), part)
-        beta[members] = part
-    return beta

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adatron._check import Array, integer
-from adatron.certificates import gradient
+from adatron.certificates import gradient, violations
 from adatron.gram import Gram
-from adatron.problems import Problem
+from adatron.problems import Problem, meet_sums
 from adatron.solution import Certificate, Solution, Status
-from adatron.solvers._run import End, Run, account_of, meet_sums
+from adatron.solvers._registry import make_solver
+from adatron.solvers._run import End, Run, account_of
 from adatron.solvers.protocol import About, Capabilities, Solver, Stop
 from adatron.trace import Watch
 
@@ -56,8 +57,6 @@ class Chunking:
 
     def solver(self) -> Solver:
         """The inner one."""
-        from adatron.solvers import make_solver
-
         inner = make_solver("inner", self.inner)
         if isinstance(inner, Chunking):
             raise ValueError("inner='chunking' would never end: pass another solver.")
@@ -139,15 +138,15 @@ class _Run(Run):
     def choose(self, g: Array) -> NDArray[np.int64]:
         """The rows of the next chunk: the worst violators on either side of every sum, and those in use."""
         problem, beta = self.problem, self.beta
-        grow, shrink = beta < problem.upper, beta > problem.lower
+        up, down = violations(problem, g, beta)
         sides = []
         for group in range(max(1, len(problem.totals))):
             here = problem.group == group
             level = 0.0
             if problem.sums:
-                level = float((-g)[here & grow].max(initial=-np.inf) + (-g)[here & shrink].min(initial=np.inf)) / 2
-            sides.append(np.where(here & grow, -g - level, -np.inf))
-            sides.append(np.where(here & shrink, g + level, -np.inf))
+                level = float(up[here].max(initial=-np.inf) - down[here].max(initial=-np.inf)) / 2
+            sides.append(np.where(here, up - level, -np.inf))
+            sides.append(np.where(here, down + level, -np.inf))
         each = max(1, self.size // len(sides))
         rows = [_worst(side, each) % problem.rows for side in sides]
         if not self.fixed:

@@ -28,7 +28,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, integer

@@ -27,9 +27,10 @@ from adatron import _core
 from adatron._check import Array, choice, flag, integer
 from adatron.certificates import bias, gradient
 from adatron.gram import SLICE_SECONDS, Gram
-from adatron.problems import Problem
+from adatron.problems import Problem, meet_sums
 from adatron.solution import Solution, Status
-from adatron.solvers._run import End, Run, account_of, meet_sums
+from adatron.solvers._run import End, Run, account_of
+from adatron.solvers._solve import solve
 from adatron.solvers._weight_newton import WeightNewton
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import Watch
@@ -131,8 +132,6 @@ def begins_with_newton(problem: Problem, gram: Gram, space: WeightSpace) -> bool
 
 def _handed_over(problem: Problem, gram: Gram, solution: Solution, stop: Stop, watch: Watch) -> Solution:
     """The general engine's solution, started from this one."""
-    from adatron.solvers import solve
-
     if gram.dtype == np.float64 and gram.size > GENERAL_ROWS and stop.tol >= GENERAL_TOL:
         gram = Gram(gram.kernel, gram.X, dtype=np.float32, cache_bytes=gram.cache_bytes, threads=gram.threads)
     start = meet_sums(problem, solution.beta)

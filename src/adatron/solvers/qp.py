@@ -23,9 +23,9 @@ from scipy import sparse
 from adatron import certificates
 from adatron._check import Array
 from adatron.gram import Gram, Paced
-from adatron.problems import Problem
+from adatron.problems import Problem, meet_sums
 from adatron.solution import Certificate, Solution, Status
-from adatron.solvers._run import Run, account_of, meet_sums
+from adatron.solvers._run import Run, account_of
 from adatron.solvers.protocol import About, Capabilities, Stop
 from adatron.trace import OutOfBudget, OutOfTime, Watch
 

@@ -1,14 +1,14 @@
-"""Many classes by machines of two: which machines, and what their outputs say together.
+"""Many classes by binary tasks: which tasks, and what the outputs of their classifiers say together.
 
-A scheme is a list of `Part`s, each with classes on its positive and its negative side, and two readings of the
-machines' outputs, a row a point and a column a part: the class, and a score for each class.
+A scheme is a list of `BinaryTask`s, each with classes on its positive and its negative side, and readings of the
+outputs, one row per point and one column per task: the class, a score for each class, and whether to reject.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +17,18 @@ from adatron import _core
 from adatron._check import Array, choice
 from adatron.problem_set import Tasks, class_pairs
 
-__all__ = ["SCHEMES", "OneVsOne", "OneVsRest", "Part", "Scheme", "Tree", "Two", "scheme"]
-
 Labels = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Part:
-    """One machine: classes, as numbers, on either side."""
+class BinaryTask:
+    """Classes, as numbers, on either side of one binary classifier; on given labels, its rows and their signs."""
 
     positive: tuple[int, ...]
     negative: tuple[int, ...]
 
     def rows(self, labels: Labels) -> NDArray[np.int64]:
-        """The rows that it learns from."""
+        """The rows of its classes."""
         return np.flatnonzero(np.isin(labels, (*self.positive, *self.negative))).astype(np.int64)
 
     def signs(self, labels: Labels) -> Array:
@@ -46,16 +44,32 @@ class Scheme(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> list[Part]:
-        """The machines."""
+    def binary_tasks(self) -> list[BinaryTask]:
+        """One per output."""
 
     def tasks(self, labels: Labels) -> Tasks:
-        """The rows of each part, in their order, and their signs."""
-        index = [part.rows(labels) for part in self.parts]
-        signs = [part.signs(labels[rows]) for part, rows in zip(self.parts, index, strict=True)]
+        """The binary tasks on these labels, the numbers of classes: the rows of each, in their order, and signs."""
+        index = [task.rows(labels) for task in self.binary_tasks]
+        signs = [task.signs(labels[rows]) for task, rows in zip(self.binary_tasks, index, strict=True)]
         start = np.concatenate(([0], np.cumsum([len(rows) for rows in index])))
         whole = all(len(rows) == len(labels) for rows in index)
         return Tasks(start, None if whole else np.concatenate(index), np.concatenate(signs))
+
+    def tasks_of_known(self, labels: Labels) -> Tasks:
+        """The same for labels of which some, -1, are of no class here: their rows belong to no task."""
+        if (known := labels >= 0).all():
+            return self.tasks(labels)
+        index = np.flatnonzero(known).astype(np.int64)
+        inside = self.tasks(labels[index])
+        return Tasks(inside.start, index[inside.flat_rows], inside.signs)
+
+    def decision(self, values: Array, shape: str) -> Array:
+        """What ``decision_function`` returns: one column per class (shape "ovr") or per task ("ovo")."""
+        return self.scores(values) if shape == "ovr" else values
+
+    def choose(self, values: Array, break_ties: bool = False) -> Labels:
+        """The class of each row of outputs; with ``break_ties`` that of the largest score."""
+        return np.asarray(self.scores(values).argmax(axis=1)) if break_ties else self.predict(values)
 
     @abstractmethod
     def predict(self, values: Array) -> Labels:
@@ -63,37 +77,37 @@ class Scheme(ABC):
 
     @abstractmethod
     def scores(self, values: Array) -> Array:
-        """A column a class; the larger, the surer."""
+        """One column per class; the larger, the surer."""
 
     @abstractmethod
     def accepted(self, values: Array) -> NDArray[np.bool_]:
-        """Whether some class has every machine that knows it on its side."""
+        """Whether some class has every classifier that knows it on its side."""
 
     def sure(self, values: Array) -> NDArray[np.bool_]:
-        """Whether every machine that speaks for the predicted class has it outside its margin, |f| ≥ 1."""
+        """Whether every classifier that speaks for the predicted class has it outside its margin, |f| ≥ 1."""
         chosen = self.predict(values)
         inside = np.zeros((len(values), self.count), dtype=bool)
-        for k, part in enumerate(self.parts):
+        for k, task in enumerate(self.binary_tasks):
             doubtful = np.abs(values[:, k]) < 1
-            for name in self.spoken_for(part):
+            for name in self.spoken_for(task):
                 inside[:, name] |= doubtful
         return np.asarray(~inside[np.arange(len(values)), chosen])
 
-    def spoken_for(self, part: Part) -> tuple[int, ...]:
-        """The classes that a machine has a say about."""
-        return (*part.positive, *part.negative)
+    def spoken_for(self, task: BinaryTask) -> tuple[int, ...]:
+        """The classes that the classifier of a task has a say about."""
+        return (*task.positive, *task.negative)
 
 
 class Two(Scheme):
-    """Two classes, one machine: positive for the second."""
+    """Two classes, one task: positive for the second."""
 
     def __init__(self) -> None:
         super().__init__(2)
 
     @property
-    def parts(self) -> list[Part]:
+    def binary_tasks(self) -> list[BinaryTask]:
         """The one."""
-        return [Part((1,), (0,))]
+        return [BinaryTask((1,), (0,))]
 
     def tasks(self, labels: Labels) -> Tasks:
         """All rows."""
@@ -107,18 +121,26 @@ class Two(Scheme):
         """Either way."""
         return np.hstack((-values, values))
 
+    def decision(self, values: Array, shape: str) -> Array:
+        """The one output, whatever the shape."""
+        return values[:, 0]
+
+    def choose(self, values: Array, break_ties: bool = False) -> Labels:
+        """By the sign: there are no ties."""
+        return self.predict(values)
+
     def accepted(self, values: Array) -> NDArray[np.bool_]:
-        """Always: where the machine is not positive, it is so for the other class."""
+        """Always: where the output is not positive, it is so for the other class."""
         return np.ones(len(values), dtype=bool)
 
 
 class OneVsOne(Scheme):
-    """A machine for each pair; the class with most votes. The order of pairs and ties are scikit-learn's."""
+    """A task for each pair; the class with most votes. The order of pairs and ties are scikit-learn's."""
 
     @property
-    def parts(self) -> list[Part]:
+    def binary_tasks(self) -> list[BinaryTask]:
         """(0, 1), (0, 2), ... (1, 2), ..."""
-        return [Part((i,), (j,)) for i in range(self.count) for j in range(i + 1, self.count)]
+        return [BinaryTask((i,), (j,)) for i in range(self.count) for j in range(i + 1, self.count)]
 
     def tasks(self, labels: Labels) -> Tasks:
         """The same without a loop over pairs.
@@ -166,12 +188,12 @@ class OneVsOne(Scheme):
 
 
 class OneVsRest(Scheme):
-    """A machine for each class against all others; the class with the largest output."""
+    """A task for each class against all others; the class with the largest output."""
 
     @property
-    def parts(self) -> list[Part]:
-        """One a class."""
-        return [Part((i,), tuple(j for j in range(self.count) if j != i)) for i in range(self.count)]
+    def binary_tasks(self) -> list[BinaryTask]:
+        """One per class."""
+        return [BinaryTask((i,), tuple(j for j in range(self.count) if j != i)) for i in range(self.count)]
 
     def predict(self, values: Array) -> Labels:
         """The largest output."""
@@ -185,16 +207,16 @@ class OneVsRest(Scheme):
         """An output that is positive."""
         return np.asarray((values > 0).any(axis=1))
 
-    def spoken_for(self, part: Part) -> tuple[int, ...]:
+    def spoken_for(self, task: BinaryTask) -> tuple[int, ...]:
         """The one class."""
-        return part.positive
+        return task.positive
 
 
 Branch = int | tuple["Branch", "Branch"]
 
 
 class Tree(Scheme):
-    """N - 1 machines in a tree: each sends a point to one of two groups of classes, down to one class.
+    """N - 1 tasks in a tree: each sends a point to one of two groups of classes, down to one class.
 
     ``arrangement`` is the tree as nested pairs of class numbers. `arranged` makes it from the classes' distances: the
     nearest are parted last.
@@ -221,9 +243,9 @@ class Tree(Scheme):
         return cls(len(distances), branches[-1])
 
     @property
-    def parts(self) -> list[Part]:
+    def binary_tasks(self) -> list[BinaryTask]:
         """From the root down, left before right."""
-        return [Part(_leaves(left), _leaves(right)) for left, right in _nodes(self.arrangement)]
+        return [BinaryTask(_leaves(left), _leaves(right)) for left, right in _nodes(self.arrangement)]
 
     def predict(self, values: Array) -> Labels:
         """Where the branches lead."""
@@ -232,8 +254,8 @@ class Tree(Scheme):
     def scores(self, values: Array) -> Array:
         """For each class the least of the outputs on its way, each counted towards it: positive where it is reached."""
         scores = np.full((len(values), self.count), np.inf)
-        for k, part in enumerate(self.parts):
-            for classes, towards in ((part.positive, values[:, k]), (part.negative, -values[:, k])):
+        for k, task in enumerate(self.binary_tasks):
+            for classes, towards in ((task.positive, values[:, k]), (task.negative, -values[:, k])):
                 columns = list(classes)
                 scores[:, columns] = np.minimum(scores[:, columns], towards[:, None])
         return scores
@@ -254,8 +276,8 @@ def _nodes(branch: Branch) -> list[tuple[Branch, Branch]]:
 SCHEMES = ("ovo", "ovr", "tree")
 
 
-def scheme(name: str, count: int, distances: Any) -> Scheme:
-    """The scheme of this name for so many classes; ``distances`` gives those between classes when called."""
+def scheme(name: str, count: int, distances: Callable[[int], Array] | None = None) -> Scheme:
+    """The scheme of this name for so many classes; for a tree, ``distances`` gives those between them."""
     choice("multiclass", name, SCHEMES)
     if count == 2:
         return Two()
@@ -265,4 +287,6 @@ def scheme(name: str, count: int, distances: Any) -> Scheme:
         case "ovr":
             return OneVsRest(count)
         case _:
-            return Tree.arranged(distances())
+            if distances is None:
+                raise ValueError("a tree is arranged by distances between classes: pass them.")
+            return Tree.arranged(distances(count))

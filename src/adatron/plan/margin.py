@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor, log10
+from typing import Any
 
 import numpy as np
 
@@ -40,9 +41,20 @@ NOTHING = 1e-3  # an output smaller than this, where the margin is 1, is none
 
 SMALLEST = 1e-130  # largest kernel value whose squares, and those of C, can be reckoned with
 
+FLOAT32 = float(np.finfo(np.float32).eps)  # the same where kernel values were given in float32
+
 ENDED = (Status.CONVERGED, Status.STALLED, Status.IMPRECISE)
 
 Solve = Callable[[Problem, Array | None, float, int], Solution]  # from a start, to a tol, after so many iterations
+
+
+def margin_is_clear(rho: Any, error: Any, size: Any, largest: Any, *, given_in_float32: bool = False) -> Any:
+    """Whether ρ, or each of several, is more than a solution's errors.
+
+    These are ``error``, its KKT violation and what is known of its rounding, and what sums of kernel values up to
+    ``largest``, with coefficients of the total ``size`` = Σ|β|, cannot tell from zero.
+    """
+    return rho > CLEAR * (error + (FLOAT32 if given_in_float32 else ROUNDING) * size * largest)
 
 
 @dataclass
@@ -81,9 +93,8 @@ class Margin:
         at = solution.certificate
         rho = at.rho if len(self.problem.totals) == 2 else abs(at.bias)  # < 0 for kernels that are not semidefinite
         given = isinstance(gram.kernel, Precomputed) and gram.X.dtype == np.float32
-        share = np.finfo(np.float32).eps if given else ROUNDING
-        rounding = float(share * np.abs(solution.beta).sum() * np.abs(gram.diagonal).max())
-        return bool(rho > CLEAR * (at.kkt_violation + at.rounding + rounding))
+        size, largest = np.abs(solution.beta).sum(), np.abs(gram.diagonal).max()
+        return bool(margin_is_clear(rho, at.kkt_violation + at.rounding, size, largest, given_in_float32=given))
 
     def settle(self, solution: Solution, gram: Gram, solve: Solve) -> Solution:
         """The solution with a margin that is more than its errors, at a larger ν if need be and allowed."""
