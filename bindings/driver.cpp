@@ -50,8 +50,7 @@ void bind_driver(nb::module_& m, const char* name) {
         },
         "beta"_a);
     driver.def_prop_ro(
-        "working_rows",
-        [](const D& d) { return to_numpy(d.has_engine() ? d.working_rows() : std::vector<Index>{}); },
+        "working_rows", [](const D& d) { return to_numpy(d.has_engine() ? d.working_rows() : std::vector<Index>{}); },
         nb::rv_policy::automatic);
     driver.def(
         "account",
@@ -89,8 +88,8 @@ void bind_driver(nb::module_& m) {
             "__init__",
             [](DriverOptions* self, const RunOptions& run, const ActiveRows* active, Index working_size,
                Index idle_runs, bool ends_stalled, double time_left) {
-                new (self) DriverOptions{run,       active ? *active : ActiveRows{}, working_size,
-                                         idle_runs, ends_stalled,                    time_left};
+                new (self) DriverOptions{
+                    run, active ? *active : ActiveRows{}, working_size, idle_runs, ends_stalled, time_left};
             },
             nb::kw_only(), "run"_a, "active"_a.none() = nb::none(), "working_size"_a = driver.working_size,
             "idle_runs"_a = driver.idle_runs, "ends_stalled"_a = driver.ends_stalled, "time_left"_a = driver.time_left);

@@ -6,7 +6,8 @@
 
 namespace adatron {
 
-constexpr double certain = 1 + 1e-4;  // times tol: the certificate may differ from a solver's own sums by their rounding
+constexpr double certain =
+    1 + 1e-4;  // times tol: the certificate may differ from a solver's own sums by their rounding
 
 struct Certificate {
     double objective;

@@ -20,10 +20,10 @@ constexpr double lean_support = 0.2;       // of the first sample: with more sup
 constexpr double roomy = 1.6;              // times the rows that would do: then they are chosen anew
 
 constexpr Index medium = 512, large = 1024;
-constexpr Index many = 12000;          // rows from which on the large one pays
-constexpr Index whole_patience = 50;   // rounds without a smaller violation, where each takes in the whole problem
-constexpr double slow_rate = 2e10;     // multiply-adds a second to count on
-constexpr double part_of_time = 0.1;   // that the rows of one working set may take
+constexpr Index many = 12000;         // rows from which on the large one pays
+constexpr Index whole_patience = 50;  // rounds without a smaller violation, where each takes in the whole problem
+constexpr double slow_rate = 2e10;    // multiply-adds a second to count on
+constexpr double part_of_time = 0.1;  // that the rows of one working set may take
 constexpr double smallest_set = 64;
 
 }  // namespace
@@ -159,7 +159,7 @@ std::vector<double> Driver<T>::slack() const {
     for (int g = 0; g < 2; ++g)
         if (free[g]) level[g] /= double(free[g]);
     for (Index v = 0; v < n; ++v) {
-        const bool grows = beta_[v] < upper_[v], shrinks = beta_[v] > lower_[v];
+        const bool grows = beta_[v]<upper_[v], shrinks = beta_[v]> lower_[v];
         double& nearest = far[v % rows_];
         const double lack = level[group(v)] - ascent[v];
         if (grows && shrinks)
@@ -179,7 +179,8 @@ std::vector<Index> Driver<T>::near_margin(const ActiveRows& o) const {
     const Index wanted = std::count_if(far.begin(), far.end(), [](double x) { return x < 0; });
     const Index enough = Index(o.neighbours * double(wanted)) + o.spare;
     std::vector<Index> kept;
-    if (o.keep && gram_.active_count() < rows_ && !(first_run_ && double(gram_.active_count()) > roomy * double(enough)))
+    if (o.keep && gram_.active_count() < rows_ &&
+        !(first_run_ && double(gram_.active_count()) > roomy * double(enough)))
         kept = gram_.active();
     Index lacking = wanted;
     for (Index r : kept) {
@@ -191,7 +192,8 @@ std::vector<Index> Driver<T>::near_margin(const ActiveRows& o) const {
     if (double(kept.size()) + double(more) > o.most * double(rows_)) return {};
     std::vector<Index> order(rows_);
     std::iota(order.begin(), order.end(), Index(0));
-    std::nth_element(order.begin(), order.begin() + more, order.end(), [&](Index a, Index b) { return far[a] < far[b]; });
+    std::nth_element(order.begin(), order.begin() + more, order.end(),
+                     [&](Index a, Index b) { return far[a] < far[b]; });
     kept.insert(kept.end(), order.begin(), order.begin() + more);
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());  // rows that can never move may stand there twice

@@ -38,9 +38,9 @@ struct ActiveRows {
 struct DriverOptions {
     RunOptions run;  // `goal` is the tolerance; limits count from `load` on
     ActiveRows active;
-    Index working_size = 0;                                      // 0: by the number of rows
-    Index idle_runs = 2;         // in a row, none with a violation a tenth smaller, before the problem has stalled
-    bool ends_stalled = false;   // a run that stalls, and whose violation is too large, is the last
+    Index working_size = 0;     // 0: by the number of rows
+    Index idle_runs = 2;        // in a row, none with a violation a tenth smaller, before the problem has stalled
+    bool ends_stalled = false;  // a run that stalls, and whose violation is too large, is the last
     double time_left = std::numeric_limits<double>::infinity();  // seconds, which limit working sets
 };
 

@@ -346,11 +346,13 @@ class RunState(enum.Enum):
 
     needs_rows = 2
 
-    stalled = 3
+    needs_product = 3
 
-    out_of_steps = 4
+    stalled = 4
 
-    unbounded = 5
+    out_of_steps = 5
+
+    unbounded = 6
 
 class RunOptions:
     """How the engine runs."""
@@ -467,6 +469,118 @@ class Engine64:
 
     @property
     def newtons(self) -> int: ...
+
+class ActiveRows:
+    """Which rows are active, where not all are: those near the margin."""
+
+    def __init__(self, *, neighbours: float = 2.0, spare: int = 256, most: float = 0.5, keep: bool = False) -> None: ...
+
+class DriverOptions:
+    """How the driver goes on."""
+
+    def __init__(self, *, run: RunOptions, active: ActiveRows | None = None, working_size: int = 0, idle_runs: int = 2, ends_stalled: bool = False, time_left: float = float('inf')) -> None: ...
+
+CERTAIN: float = 1.0001
+
+class Driver32:
+    """The loop around the engine: run, judge, choose active rows."""
+
+    def __init__(self, gram: Gram32) -> None: ...
+
+    def load(self, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """A problem and where to start."""
+
+    def begin_with_samples(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, always: bool) -> None: ...
+
+    def advance(self, options: DriverOptions) -> RunState:
+        """Go on; what is needed next, or how it has ended."""
+
+    def judge(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Go on from this product of the coefficients."""
+
+    def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    @property
+    def working_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def account(self) -> Account: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def trace(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def product_is_complete(self) -> bool: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def active_rows(self) -> int: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def effort(self) -> float: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+class Driver64:
+    """The loop around the engine: run, judge, choose active rows."""
+
+    def __init__(self, gram: Gram64) -> None: ...
+
+    def load(self, *, linear: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], group: Annotated[NDArray[numpy.int8], dict(shape=(None,), order='C', device='cpu', writable=False)], totals: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: int, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """A problem and where to start."""
+
+    def begin_with_samples(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, always: bool) -> None: ...
+
+    def advance(self, options: DriverOptions) -> RunState:
+        """Go on; what is needed next, or how it has ended."""
+
+    def judge(self, product: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Go on from this product of the coefficients."""
+
+    def write(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
+
+    @property
+    def working_rows(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    def account(self) -> Account: ...
+
+    @property
+    def product(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def trace(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @property
+    def product_is_complete(self) -> bool: ...
+
+    @property
+    def violation(self) -> float: ...
+
+    @property
+    def active_rows(self) -> int: ...
+
+    @property
+    def bias(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def effort(self) -> float: ...
+
+    @property
+    def rounds(self) -> int: ...
 
 class Polish:
     """Free coefficients made exact, in float64."""

@@ -227,7 +227,7 @@ class ActiveSet:
 
 
 def _is_regular(M: Array) -> bool:
-    """Whether a positive definite matrix of one row per sum can be solved with, for all that rounding has left of it."""
+    """Whether a positive definite matrix, of one row per sum, can be solved with after all that rounding has left."""
     scale = np.sqrt(np.maximum(M.diagonal(), 0.0))
     if not (np.isfinite(M).all() and (scale > 0).all()):
         return False

@@ -28,6 +28,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adatron import _core
 from adatron._check import Array, integer
@@ -164,7 +165,7 @@ class _Run(Run):
             if watch.trace is not None and not heard:
                 self.report_rounds(driver.trace)
 
-    def sample_order(self) -> Array | None:
+    def sample_order(self) -> NDArray[np.int64] | None:
         """The order in which rows join growing samples; None where all are active from the start."""
         m, lean = self.problem.rows, self.solver.lean
         if lean is None:
