@@ -15,6 +15,7 @@ from .rebuilt import Rebuilt
 from .words import resolve
 
 AT_BOUND = 1e-6  # of its box, that a coefficient may be away from an end of it and count as being there
+SUMMED = 1e-15  # of the sum of all coefficients: its rounding, which may take a coefficient off its bound
 
 
 class Judge(Predictions):
@@ -54,6 +55,7 @@ class Judge(Predictions):
             beta = np.asarray(solution.beta, dtype=float)
             span = problem.upper - problem.lower
             room = np.where(np.isfinite(span), AT_BOUND * span, 0.0)
+            room = np.maximum(room, SUMMED * np.abs(beta).sum())  # what rounding of a sum leaves to light rows
             inside = (beta > problem.lower + room) & (beta < problem.upper - room)
             if any(not inside[members].any() for members, _ in problem.sums):
                 return True
