@@ -198,7 +198,8 @@ class Expansion:
             for rows, packed in self._by_arithmetic(points):
                 for run, each in runs:
                     values = self._sums(coef[:, run], np.arange(run.start, run.stop), packed, pulse)
-                    out[np.ix_(each, first + rows)] += values
+                    with np.errstate(over="ignore", invalid="ignore"):  # whoever predicts tells of what overflows
+                        out[np.ix_(each, first + rows)] += values
         return out
 
     def _by_arithmetic(self, X: Any) -> Iterator[tuple[Index, Packed]]:
