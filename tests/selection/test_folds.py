@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from adatron import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -667,3 +667,16 @@ def test_the_threads_of_blas_are_left_alone():
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         cross_validate(SVC(), X, SIGNS, gamma=[0.1, 1.0], C=[1.0], scoring=score)
     assert seen <= {2}
+
+
+@pytest.mark.parametrize("grid", [{"gamma": [0.1, 1.0, 10.0], "C": [1.0, 10.0]}, {"C": [0.1, 1.0, 10.0]}])
+def test_results_are_named_as_grid_search_names_them(grid):
+    """The same points in the same order, with the same scores, means, deviations and ranks."""
+    X, y = make_classification(120, 4, random_state=3)
+    found = cross_validate(SVC(gamma=1.0, tol=1e-6), X, y, cv=4, **grid).cv_results_
+    search = GridSearchCV(SVC(gamma=1.0, tol=1e-6), grid, cv=4).fit(X, y).cv_results_
+    assert found["params"] == search["params"]
+    for name, values in found.items():
+        if name != "params":
+            np.testing.assert_allclose(values, np.asarray(search[name], dtype=np.float64), err_msg=name)
+    assert set(search) - set(found) == {"mean_fit_time", "std_fit_time", "mean_score_time", "std_score_time"}

@@ -62,6 +62,28 @@ class CrossValidation:
         found = {"gamma": float(self.gamma[g]), "C": float(self.C[c])}
         return {name: found[name] for name in self.on_grid}
 
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The scores as `sklearn.model_selection.GridSearchCV` names them: one entry per point of the grid.
+
+        ``params``, ``param_gamma`` and ``param_C`` (those that were on a grid), ``split0_test_score`` and so on,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``. Points come in scikit-learn's order of
+        ``ParameterGrid``: gamma changes fastest. ``pandas.DataFrame(found.cv_results_)`` makes a table of it.
+        """
+        C, gamma = (values.ravel() for values in np.meshgrid(self.C, self.gamma, indexing="ij"))
+        points = {name: values for name, values in (("C", C), ("gamma", gamma)) if name in self.on_grid}
+        scores = self.scores.transpose(2, 1, 0).reshape(self.scores.shape[2], -1)
+        mean = scores.mean(axis=0)
+        known = np.where(np.isnan(mean), -np.inf, mean)
+        return {
+            "params": [{name: float(values[k]) for name, values in points.items()} for k in range(len(mean))],
+            **{f"param_{name}": values for name, values in points.items()},
+            **{f"split{k}_test_score": each for k, each in enumerate(scores)},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": 1 + (known[:, None] < known).sum(axis=1).astype(np.int32),
+        }
+
     def __str__(self) -> str:
         head = " ".join(f"{C:>8.3g}" for C in self.C)
         rows = [
