@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from numbers import Real
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from adatron.solution import Solution, Status
 
 FEATURES = ("n_features_in_", "feature_names_in_")  # what validation says of them
 HEAVIEST = 1e50  # weight of a row or class: its products with C and kernel values have to stay finite
-CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
+CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo", "auto")  # by which "adapt" chooses
 NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
     "whose predict_proba is calibrated on rows that the machine has not seen."
@@ -165,6 +166,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if settings.adapts:
             from adatron.selection.adapt import adapt
 
+            began = perf_counter()
             self.path_, starts = adapt(self, settings, rows)
             chosen = self.path_.best
             maker = copy(self)
@@ -175,7 +177,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if "gamma" in settings.adapts:
                 settings = replace(settings, kernel=of_width(settings.kernel, chosen.gamma))
             if settings.max_time is not None:
-                settings = replace(settings, max_time=max(settings.max_time - self.path_.seconds, 1e-3))
+                settings = replace(settings, max_time=max(settings.max_time - (perf_counter() - began), 1e-3))
         if has_width(settings.kernel):
             settings = replace(settings, kernel=settings.kernel.resolve(rows.X, rows.weight))
             self.gamma_ = width_of(settings.kernel)

@@ -1,13 +1,16 @@
-"""σ and C chosen while training: a coarse map from few rows, then a closer look from more.
+"""σ and C chosen while training.
+
+By cross-validation ("cv", which "auto" takes wherever every class has two rows) the search is that of growth.py. By the
+other criteria it is a coarse map from few rows, then a closer look from more:
 
 The map's axes are σ relative to the median distance, and c = C·v, where v is the variance of the rows in the kernel's
 feature space (1 − mean K for a Gaussian): for wide kernels, whose v is small, C has to grow in proportion, so that the
 best c hardly depends on σ. Every point is a climb that goes on from its neighbour, and a criterion read from it:
 
-* "span": the smoothed leave-one-out error of the span rule (`bounds.span`); why it is the default: docs/selection.md;
+* "span": the smoothed leave-one-out error of the span rule (`bounds.span`);
 * "bound": the margin's: Σα/m for a hard margin, and R̃²Σα/m of the squared hinge with R̃² = max K_ii + 1/2C otherwise;
 * "xi-alpha": Joachims's estimate, with ρ = 1;
-* "cv", "loo": exact cross-validation (`cross_validate`).
+* "loo": exact leave-one-out (`cross_validate`).
 
 A machine of one class has no errors to count. Its width is the one that spreads kernel values most: the largest
 variance of K_ij, neither all alike (too wide) nor all nothing (too narrow), which needs no climb at all. (Evangelista,
@@ -23,7 +26,7 @@ equal rows, which are looked at as one (`sample.py`). To leave a row out is to l
 Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
 criteria are noisy, and a smooth valley is safer than a deep hole.
 
-Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
+Cost, but for "cv": `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
 """
 
 from __future__ import annotations
@@ -31,12 +34,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.metrics._scorer import _BaseScorer
 
 from adatron._check import Array
 from adatron.estimators._classifier import _class_weight
@@ -47,9 +52,11 @@ from adatron.problems import Problem, squared_hinge
 from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import weighted_validation
+from adatron.selection.grid import Part
+from adatron.selection.growth import Growth
 from adatron.selection.learner import Ordered
 from adatron.selection.path import Path, Point
-from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
+from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_median
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.threads import effective_threads
 
@@ -65,7 +72,6 @@ COARSE = 4  # values of σ and of c on the map; alone, one more
 SIGMAS = (0.35, 4.2)  # times the median distance
 TRADES = (0.3, 200.0)  # values of c
 TOL = 1e-2  # of climbs that are only looked at
-FOLDS = 5
 CAUTION = 0.002  # deviations of a single row's error that e times the C has to gain
 ONE_CLASS_WIDTHS = 40
 EPSILON = 0.1  # deviations of the targets, while the width and C are looked for
@@ -79,9 +85,7 @@ def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
     """The path of an estimator that says "adapt", whose chosen point holds what to train with; and where to start."""
     if is_outlier_detector(estimator):
         return _one_class_path(settings, rows), None
-    criterion = estimator.criterion
-    if not hasattr(estimator, "loss") and criterion not in EXACT:
-        raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
+    criterion = _criterion(estimator, settings, rows)
     tree = getattr(estimator, "multiclass", "ovo") == "tree"
     if tree:  # which classes it parts depends on the kernel: pairs stand for it
         estimator = copy(estimator)
@@ -90,12 +94,37 @@ def adapt(estimator: Any, settings: Settings, rows: Any) -> tuple[Path, Starts]:
     return search.run(), None if tree else search.starts
 
 
+def _criterion(estimator: Any, settings: Settings, rows: Any) -> str:
+    """By what it is chosen; refuses what does not go together."""
+    criterion: str = estimator.criterion
+    if criterion == "auto":
+        counts = np.unique(rows.y, return_counts=True)[1] if hasattr(estimator, "loss") else np.array([2])
+        criterion = "cv" if counts.min() > 1 or estimator.scoring is not None else "span"
+    if not hasattr(estimator, "loss") and criterion not in EXACT:
+        raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
+    counted = ("accuracy",) if criterion in ("span", "xi-alpha") else ()
+    if criterion not in EXACT and estimator.scoring is not None and estimator.scoring not in counted:
+        what = "is a bound on errors" if criterion == "bound" else "estimates the share of errors"
+        raise ValueError(
+            f"scoring={estimator.scoring!r} goes with criterion='cv' or 'loo': criterion={criterion!r} {what}."
+        )
+    return criterion
+
+
 class _Search:
     """One search: the map, then the closer look."""
 
+    ALIKE = ALIKE
+
     def __init__(self, estimator: Any, settings: Settings, rows: Any, criterion: str) -> None:
         self.classifies = is_classifier(estimator)
-        self.data = _canonical(estimator, settings, rows, exact=criterion in EXACT)
+        self.by_class, self.classes = np.ones(1), np.zeros(1)
+        if self.classifies:
+            self.classes = np.unique(rows.y)
+            self.by_class = _class_weight(estimator.class_weight, self.classes, rows)
+        weighs = criterion not in EXACT or takes_weights(estimator.scoring)
+        self.data = _canonical(estimator, settings, rows, exact=criterion in EXACT, copies_apart=not weighs)
+        self.plain_scores = not weighs
         self.unit = 1.0 if self.classifies else _deviation(self.data) or 1.0
         self.any_epsilon = "epsilon" in settings.adapts
         estimator = copy(estimator)
@@ -107,6 +136,9 @@ class _Search:
             given = np.ones(len(rows.y)) if rows.weight is None else rows.weight
             settings = replace(settings, kernel=settings.kernel.resolve(*self.data.gathered(rows.X, given)))
         self.estimator, self.settings, self.rows, self.criterion = estimator, settings, rows, criterion
+        self.scoring = None if criterion not in EXACT else estimator.scoring
+        self.has_width = has_width(settings.kernel)
+        self.noise = np.nan  # mean squared error of the choice
         self.path = Path(criterion)
         self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
         self.began = perf_counter()
@@ -114,6 +146,22 @@ class _Search:
 
     def run(self) -> Path:
         """The path, with its chosen point."""
+        if self.criterion == "cv":
+            Growth(self).run()
+        else:
+            self.look()
+        if self.settings.tol > self.unit / 10:
+            self.path.notes.append(
+                f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
+            )
+        if self.any_epsilon:
+            m = max(2.0, float(self.data.weight.sum()) / self.data.scale)
+            noise = self.noise if np.isfinite(self.noise) else self.unit**2
+            self.path.epsilon = float(3 * np.sqrt(noise * np.log(m) / m))
+        return self.path
+
+    def look(self) -> None:
+        """A map from few rows, then a closer look from more."""
         few = self.stage(self.few())
         sigmas = None
         if self.any_gamma:
@@ -129,14 +177,7 @@ class _Search:
             self.best(stage, _around(sigma, sigmas), _around(trade, trades))
         if len(stage) == len(self.data):
             self.starts = stage.starts(self.path.chosen)
-        if self.settings.tol > self.unit / 10:
-            self.path.notes.append(
-                f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
-            )
-        if self.any_epsilon:
-            m = max(2.0, float(self.data.weight.sum()) / self.data.scale)
-            self.path.epsilon = float(3 * np.sqrt(self.path.best.value * np.log(m) / m))
-        return self.path
+        self.noise = self.path.best.value
 
     def few(self) -> int:
         """Rows of the map: more if a class is rare."""
@@ -153,9 +194,29 @@ class _Search:
             self.path.notes.append(f"max_time={limit:g} ended the search early.")
         return late
 
-    def stage(self, most: int) -> _Stage:
+    def deadline(self) -> float:
+        """When the search has used up its part of the time."""
+        return np.inf if self.settings.max_time is None else self.began + LONGEST * self.settings.max_time
+
+    def stage(self, most: int, matrix: bool = True) -> _Stage:
+        """Some of the rows; with room for their kernel matrix, unless cross-validation has its own."""
         most = min(most, max(FEWEST, int(np.sqrt(self.settings.cache_bytes / STAGE_BYTES))))
-        return _Stage(self, *self.data.draw(most, self.data.y if self.classifies else None))
+        return _Stage(self, *self.data.draw(most, self.data.y if self.classifies else None), matrix)
+
+    def score_weight(self, rows: Any) -> Array | None:
+        """How rows count in scores: a scoring that was asked for knows of no class weights."""
+        if self.scoring is None or not self.classifies:
+            return None
+        return np.asarray(rows.weight / self.by_class[np.searchsorted(self.classes, rows.y)])
+
+    def refuse(self) -> None:
+        """Nothing that was tried has a solution."""
+        if self.any_C or np.isfinite(getattr(self.estimator, "C", 1.0)):
+            raise ValueError("nothing that was tried has a solution: pass features, targets and weights nearer to 1.")
+        raise ValueError(
+            f"C={self.estimator.C} asks for a hard margin, and there is none at any width tried: rows that are "
+            "alike may have different labels. Pass a finite C, or C='adapt'."
+        )
 
     def best(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[float, float]:
         """σ and c of the best point among these, from small σ to large; None: as the estimator has it."""
@@ -170,14 +231,7 @@ class _Search:
         i, j = np.unravel_index(worth.argmin(), values.shape)
         self.path.chosen = lines[i][j]
         if not np.isfinite(values).any():
-            if self.any_C or np.isfinite(getattr(self.estimator, "C", 1.0)):
-                raise ValueError(
-                    "nothing that was tried has a solution: pass features, targets and weights nearer to 1."
-                )
-            raise ValueError(
-                f"C={self.estimator.C} asks for a hard margin, and there is none at any width tried: rows that are "
-                "alike may have different labels. Pass a finite C, or C='adapt'."
-            )
+            self.refuse()
         return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
 
     def caution(self, values: Array, trades: Array | None) -> Array:
@@ -192,13 +246,15 @@ class _Search:
 class _Stage:
     """Climbs on some of the canonical rows, which stand for the weights given."""
 
-    def __init__(self, search: _Search, places: Index, weight: Array) -> None:
+    def __init__(self, search: _Search, places: Index, weight: Array, matrix: bool = True) -> None:
         self.search = search
         given, settings = search.rows, search.settings
         index = search.data.index[places]
         X = given.X[np.ix_(index, index)] if settings.precomputed else given.X[index]
         self.rows = rows = replace(given, X=X, y=given.y[index], weight=weight)
         kernel = settings.kernel
+        if not matrix:
+            return
         self.threads = effective_threads(settings.n_jobs)
         self.widths: Widths | None = None
         self.order = np.arange(len(index)) if settings.precomputed else along_a_line(X)
@@ -228,19 +284,25 @@ class _Stage:
         assert self.widths is not None
         return _median_length(self.widths, self.weight)
 
+    def variance(self, gamma: float) -> float:
+        """Of the rows in feature space, at a width; 1 if all are alike."""
+        if self.widths is not None:
+            self.widths.fill(self.matrix, gamma)
+        share = self.weight / self.weight.sum()
+        size = float((share * self.matrix.diagonal).sum())
+        variance = size - float((share * self.matrix.product(share)).sum())
+        return variance if variance > 1e-9 * size else 1.0
+
     def line(self, sigma: float | None, trades: Array | None) -> list[Point]:
         """All C at one width."""
         kernel, estimator, gamma = self.search.settings.kernel, self.search.estimator, np.nan
         if self.widths is not None:
             gamma = width_of(kernel) if sigma is None else gamma_of(kernel, float(sigma))
             sigma = sigma_of(kernel, gamma)
-            self.widths.fill(self.matrix, gamma)
+            self.widths.fill(self.matrix, gamma)  # also where C is given
         Cs = None
         if trades is not None:
-            share = self.weight / self.weight.sum()
-            size = float((share * self.matrix.diagonal).sum())
-            variance = size - float((share * self.matrix.product(share)).sum())
-            variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
+            variance = self.variance(gamma)
             with np.errstate(over="ignore"):
                 Cs = np.minimum(trades * self.search.unit / variance / self.search.data.scale, LARGEST_C).tolist()
         here = Point(np.nan if sigma is None else sigma, gamma, getattr(estimator, "C", np.nan), np.inf, rows=len(self))
@@ -333,7 +395,6 @@ class _Stage:
         unit = self.search.unit
         machine.tol, machine.max_time, machine.max_iter = max(min(machine.tol, unit), TOL * unit), None, -1
         machine.solver = "auto"
-        folds = "loo" if self.search.criterion == "loo" else self._folds()
         found, weight = weighted_validation(
             machine,
             self.rows.X,
@@ -341,27 +402,19 @@ class _Stage:
             sample_weight=self.rows.weight,
             gamma=None if self.widths is None else [here.gamma],
             C=Cs,
-            cv=folds,
-            scoring=None if self.search.classifies else "neg_mean_squared_error",
+            cv="loo",
+            scoring=self.search.scoring or (None if self.search.classifies else "neg_mean_squared_error"),
             n_jobs=self.search.settings.n_jobs,
+            part=Part(score_weight=self.search.score_weight(self.rows), plain_scores=self.search.plain_scores),
         )
-        losses = np.average((1.0 if self.search.classifies else 0.0) - found.scores[0], axis=1, weights=weight)
+        errors = self.search.classifies and self.search.scoring in (None, "accuracy")
+        losses = np.average((1.0 if errors else 0.0) - found.scores[0], axis=1, weights=weight)
         losses = np.where(found.violation[0].max(axis=1) > unit, np.inf, losses)  # hard margins that do not exist
         seconds = (perf_counter() - began) / len(losses)
         return [
             replace(here, C=here.C if Cs is None else float(Cs[c]), value=float(loss), seconds=seconds)
             for c, loss in enumerate(losses)
         ]
-
-    def _folds(self) -> list[tuple[Index, Index]]:
-        """Five, or as many as the rarest class has rows, of equal weight."""
-        rows, classifies = len(self), self.search.classifies
-        if classifies:
-            rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
-        if rows < 2:
-            short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
-            raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
-        return weighted_folds(self.rows.weight, self.rows.y if classifies else None, min(FOLDS, rows))
 
     def starts(self, point: Point | None) -> Starts:
         """The coefficients of a point's machines, rows in their given order; None if they are of another problem."""
@@ -382,7 +435,17 @@ class _Stage:
         return starts
 
 
-def _canonical(estimator: Any, settings: Settings, rows: Any, *, exact: bool) -> CanonicalRows:
+def takes_weights(scoring: Any) -> bool:
+    """Whether rows can count by their weights in a score: a function that takes none has to be given every copy."""
+    if not callable(scoring) or isinstance(scoring, _BaseScorer):
+        return True
+    named = signature(scoring).parameters.values()
+    return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in named)
+
+
+def _canonical(
+    estimator: Any, settings: Settings, rows: Any, *, exact: bool, copies_apart: bool = False
+) -> CanonicalRows:
     """The rows with all of their weight; copies stay apart where folds need them: a class of nothing else."""
     classifies = is_classifier(estimator)
     weight = np.ones(rows.X.shape[0]) if rows.weight is None else rows.weight
@@ -396,7 +459,9 @@ def _canonical(estimator: Any, settings: Settings, rows: Any, *, exact: bool) ->
         raise ValueError(
             f"class_weight={estimator.class_weight!r} leaves weight to one class: pass positive weights for two."
         )
-    if exact and counts.min() < 2:
+    if copies_apart and rows.weight is not None and np.ptp(rows.weight) > 0:
+        raise ValueError(f"scoring={estimator.scoring!r} takes no sample_weight, and rows have weights: let it take them.")
+    if (exact and counts.min() < 2) or copies_apart:
         data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)
     return data
 

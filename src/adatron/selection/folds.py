@@ -23,7 +23,7 @@ from adatron._check import Array, integer, real
 from adatron.estimators._fit import Settings, says_adapt
 from adatron.estimators._machine import _weights
 from adatron.kernels import has_width
-from adatron.selection.grid import Grid, LeftOut
+from adatron.selection.grid import EVERYTHING, Grid, LeftOut, Part
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
@@ -99,10 +99,26 @@ def cross_validate(
 
 
 def weighted_validation(
-    estimator: Any, X: Any, y: Any, *, gamma: Any, C: Any, cv: Any, scoring: Any, sample_weight: Array, n_jobs: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    gamma: Any,
+    C: Any,
+    cv: Any,
+    scoring: Any,
+    sample_weight: Array,
+    n_jobs: Any,
+    part: Part = EVERYTHING,
 ) -> tuple[CrossValidation, Array]:
-    """The same with scores in which rows count by their weights, and the weight of every fold's test rows."""
-    found, splits = _cross_validated(estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=True)
+    """The same with scores in which rows count by their weights, and the weight of every fold's test rows.
+
+    ``part`` names the points of the grid that are wanted, other weights for the scores, and when to stop; scores that
+    were not wanted, or that there was no time for, are NaN.
+    """
+    found, splits = _cross_validated(
+        estimator, X, y, gamma, C, cv, scoring, sample_weight, n_jobs, within_fit=True, part=part
+    )
     return found, np.array([sample_weight[test].sum() for _, test in splits])
 
 
@@ -118,6 +134,7 @@ def _cross_validated(
     n_jobs: int | None,
     *,
     within_fit: bool,
+    part: Part = EVERYTHING,
 ) -> tuple[CrossValidation, Sequence[tuple[Index, Index]]]:
     began = perf_counter()
     if not hasattr(estimator, "_pieces"):
@@ -148,7 +165,7 @@ def _cross_validated(
     integer_or_none(n_jobs)
     if not within_fit and hasattr(estimator, "_warn_of_nu"):
         estimator._warn_of_nu(settings, rows.y, np.ones(len(rows.y)) if rows.weight is None else rows.weight)
-    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), within_fit)
+    work = Grid(estimator, settings, rows, splits, widths, Cs, scoring, effective_threads(n_jobs), within_fit, part)
     scores, violation = work.run() if work.shared else work.one_by_one()
     if (again := work.refit_without_margin(scores, violation)) and not within_fit:
         warnings.warn(

@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Event
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,32 @@ class LeftOut(Sequence[tuple[Index, Index]]):
         return np.delete(np.arange(len(self), dtype=np.int64), row), np.array([row])
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of a grid is wanted of a search within a fit.
+
+    ``wanted`` says which points, a row per width and a column per C; ``score_weight`` how rows count in scores, where
+    that is not how they count in fits, and ``plain_scores`` that they all count alike there; ``deadline``, of
+    `perf_counter`, when to leave the rest.
+    """
+
+    wanted: NDArray[np.bool_] | None = None
+    score_weight: Array | None = None
+    plain_scores: bool = False
+    deadline: float = np.inf
+
+    def wants(self, width: int, C: int) -> bool:
+        """Whether a point is wanted, and there is time left."""
+        return (self.wanted is None or bool(self.wanted[width, C])) and perf_counter() < self.deadline
+
+
+EVERYTHING = Part()
+
+
+class _OutOfTime(Exception):  # noqa: N818 - no error: what there is by then is used
+    """The deadline has passed in the middle of a solve."""
+
+
 class Grid:
     """One cross-validation: what its climbs share."""
 
@@ -97,6 +125,7 @@ class Grid:
         scoring: Any,
         threads: int,
         within_fit: bool = False,
+        part: Part = EVERYTHING,
     ) -> None:
         self.estimator, self.settings, self.rows, self.splits = estimator, settings, rows, splits
         self.widths, self.threads = widths, threads
@@ -104,7 +133,10 @@ class Grid:
         self.given_C = Cs is not None
         self.scoring = scoring
         self.within_fit = within_fit
-        self.weigh_scores = within_fit and rows.weight is not None
+        self.part = part
+        self.score_weight = None
+        if within_fit and not part.plain_scores:
+            self.score_weight = rows.weight if part.score_weight is None else part.score_weight
         m = rows.X.shape[0]
         self.dtype = np.dtype(np.float64 if m <= SMALL or settings.tol < FLOAT64_TOL else np.float32)
         own = settings.kernel
@@ -167,7 +199,8 @@ class Grid:
         if family is None:
             room = min(self.settings.cache_bytes, AT_A_TIME * X.shape[0] * self.dtype.itemsize)
             gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads, cache_bytes=room)
-            self._width(0, plain_matrix(gram), data, splits, scores, violation)
+            with suppress(_OutOfTime):
+                self._width(0, plain_matrix(gram), data, splits, scores, violation)
             return scores, violation
         if self.per_fold:
             matrix = family.blank()
@@ -175,7 +208,8 @@ class Grid:
                 weight = None if self.rows.weight is None else self.rows.weight[train]
                 gamma = width_of(kernel.resolve(X[train], weight))
                 family.fill(matrix, gamma)
-                self._width(0, matrix, data, splits, scores, violation, folds=[k])
+                with suppress(_OutOfTime):
+                    self._width(0, matrix, data, splits, scores, violation, folds=[k])
             return scores, violation
 
         gammas = self.widths if self.widths is not None else np.array([self.own_width])
@@ -192,7 +226,8 @@ class Grid:
                 except IndexError:  # another worker has taken the last
                     return
                 family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
-                self._width(g, matrix, data, splits, scores, violation)
+                with suppress(_OutOfTime):
+                    self._width(g, matrix, data, splits, scores, violation)
 
         with ThreadPoolExecutor(workers) as pool:
             try:
@@ -219,6 +254,7 @@ class Grid:
         """All folds and C of one width."""
         chains: dict[bytes | None, tuple[Matrix, Chain]] = {}
         whole = _Whole(self, matrix, data, chains) if _leaves_one_out(splits, data.size) else None
+        start_C = 0 if self.part.wanted is None else int(self.part.wanted[g].argmax())
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
@@ -227,6 +263,8 @@ class Grid:
                 list(first) if len(first) == len(learner.pieces) else [None] * len(learner.pieces)
             )
             for c, C in enumerate(self.C):
+                if not self.part.wants(g, c):
+                    continue
                 known = whole.values(c, int(test[0])) if whole is not None else None
                 if known is not None:
                     values, worst = known
@@ -242,7 +280,7 @@ class Grid:
                         if _lacks_margin(reached, matrix):
                             self._without_margin.add((g, k))
                         values[:, p] = self._outputs(matrix, piece, reached, test, learner)
-                if c == 0:
+                if c == start_C:
                     first = list(last)
                 scores[g, c, k] = self._score(learner, values, data, test)
                 violation[g, c, k] = worst
@@ -273,6 +311,8 @@ class Grid:
         """End a worker that is not wanted any more."""
         if self.cancelled.is_set():
             raise KeyboardInterrupt
+        if perf_counter() > self.part.deadline:
+            raise _OutOfTime
 
     def _outputs(self, matrix: Matrix, piece: Piece, reached: Reached, test: Index, learner: Learner) -> Array:
         """Decision values of held-out rows; those that the climb has not carried along are made here."""
@@ -288,7 +328,7 @@ class Grid:
 
     def _score(self, learner: Learner, values: Array, data: Ordered, test: Index) -> float:
         truth = data.y[test]
-        weight = data.weight[test] if self.weigh_scores else None  # type: ignore[index]
+        weight = None if self.score_weight is None else self.score_weight[data.order[test]]
         if self.scoring is None:
             predicted = learner.predict(values)
             if is_classifier(self.estimator):
@@ -334,10 +374,12 @@ class Grid:
         X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
         weight = None if rows.weight is None else rows.weight[train]
         for c, C in enumerate(self.C):
+            if not self.part.wants(g, c):
+                continue
             if self.given_C:
                 machine.set_params(C=float(C))
             machine.fit(X, rows.y[train], sample_weight=weight)
-            held = rows.weight[test] if self.weigh_scores else None
+            held = None if self.score_weight is None else self.score_weight[test]
             scores[g, c, k] = self._scored(machine, X_test, rows.y[test], held)
             violation[g, c, k] = machine.kkt_violation_
 
