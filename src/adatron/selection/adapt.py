@@ -26,7 +26,7 @@ equal rows, which are looked at as one (`sample.py`). To leave a row out is to l
 Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
 criteria are noisy, and a smooth valley is safer than a deep hole.
 
-Cost, but for "cv": `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
+Cost, but for "cv": `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, however many rows there are.
 """
 
 from __future__ import annotations
@@ -460,7 +460,9 @@ def _canonical(
             f"class_weight={estimator.class_weight!r} leaves weight to one class: pass positive weights for two."
         )
     if copies_apart and rows.weight is not None and np.ptp(rows.weight) > 0:
-        raise ValueError(f"scoring={estimator.scoring!r} takes no sample_weight, and rows have weights: let it take them.")
+        raise ValueError(
+            f"scoring={estimator.scoring!r} takes no sample_weight, and rows have weights: let it take them."
+        )
     if (exact and counts.min() < 2) or copies_apart:
         data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)
     return data

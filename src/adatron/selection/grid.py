@@ -107,7 +107,7 @@ class Part:
 EVERYTHING = Part()
 
 
-class _OutOfTime(Exception):  # noqa: N818 - no error: what there is by then is used
+class _OutOfTime(Exception):
     """The deadline has passed in the middle of a solve."""
 
 

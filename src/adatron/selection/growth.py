@@ -27,9 +27,10 @@ from adatron.selection.folds import weighted_validation
 from adatron.selection.grid import Part
 from adatron.selection.lattice import WIDE_BLUR, Losses, Place, Surface, across, around
 from adatron.selection.path import Path, Point
-from adatron.selection.sample import Index, dealt_folds, weighted_folds
+from adatron.selection.sample import Index, along_a_line, shuffled, weighted_folds
 
 MAP = (-3, 0, 3, 6), (-2, 0, 2, 4, 6)  # steps of √2 in σ, of √10 in c
+REGRESSION_MAP = (-2, 0, 2, 4)  # a larger C learns outliers by heart, and extrapolates wildly
 ALONE = (-4, -2, 0, 2, 4, 6), MAP[1]  # where the other is given
 STRIDE = (3, 2), (2, 2)  # of the two maps
 LIMITS = (-9, 12), (-6, 10)  # how far the map may grow
@@ -43,7 +44,7 @@ MOST_WITHOUT_WIDTH = 1024  # the same of linear and other kernels, whose solves 
 MOVES = 3  # of a stage beyond what it began with
 CANDIDATES, CANDIDATES_OF_TINY = 2, 3
 FOLDS = 5
-TOL = 1e-2  # of solves that are only looked at
+TOL = 1e-3  # of solves that are only looked at
 LARGEST_C = 1e300
 
 
@@ -69,10 +70,7 @@ class Growth:
         stage = _Stage(self, self.first)
         surface = stage.surface(WIDE_BLUR)
         self._map(stage, surface)
-        if len(self.sizes) == 1:
-            done = self._twice(stage, surface)
-        else:
-            done = list(surface.known)
+        done = self._twice(stage, surface) if len(self.sizes) == 1 else list(surface.known)
         for size in self.sizes[1:]:
             if self.search.out_of_time() or not surface.known:
                 break
@@ -101,6 +99,8 @@ class Growth:
     def _map(self, stage: _Stage, surface: Surface) -> None:
         """Judge the coarse map, and what lies beyond its rim as long as the best point is there."""
         grid, stride = (MAP, STRIDE[0]) if len(self.axes) == 2 else (ALONE, STRIDE[1])
+        if not self.search.classifies:
+            grid = grid[0], REGRESSION_MAP
         lines = [grid[axis] if axis in self.axes else (0,) for axis in (0, 1)]
         stage.judge(surface, [(i, j) for i in lines[0] for j in lines[1]])
         for _ in range(MOST_LINES):
@@ -197,9 +197,7 @@ class Growth:
         kernel = self.search.settings.kernel
         C = self.C(self.C_step(place)) if self.search.any_C else getattr(self.search.estimator, "C", np.nan)
         sigma = sigma_of(kernel, gamma) if self.search.has_width else np.nan
-        return Point(
-            sigma, gamma, C, losses.mean, standard_error=losses.standard_error, rows=rows, seconds=seconds
-        )
+        return Point(sigma, gamma, C, losses.mean, standard_error=losses.standard_error, rows=rows, seconds=seconds)
 
     def tell(self, surface: Surface, rows: int, count: int) -> None:
         """What is printed where the estimator is verbose."""
@@ -224,13 +222,22 @@ class _Stage:
         if count < 2:
             short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
             raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
-        self.folds = weighted_folds(self.rows.weight, labels, min(FOLDS, count))
-        self.dealt = dealt_folds(labels, len(self), len(self.folds))
+        self.count = min(FOLDS, count)
+        # from a line through the rows: the same folds in any unit of the features, wherever their origin is
+        self.line = np.arange(len(self)) if search.settings.precomputed else along_a_line(self.rows.X)
+        self.folds = self._split(0)
         self.squared = not classifies and search.scoring is None
         self.errors = classifies and search.scoring in (None, "accuracy")
 
     def __len__(self) -> int:
         return len(self.rows.y)
+
+    def _split(self, times: int) -> list[tuple[Index, Index]]:
+        """Folds of equal weight, of every class too; other ones for every number."""
+        order = shuffled(self.line, times)
+        labels = self.rows.y[order] if self.search.classifies else None
+        folds = weighted_folds(self.rows.weight[order], labels, self.count)
+        return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
     def surface(self, blur: float | None = None) -> Surface:
         """To write losses on."""
@@ -253,7 +260,7 @@ class _Stage:
         found, weight = self._validated(
             [growth.gamma(i) for i in widths] if search.has_width else None,
             [growth.C(step) for step in Cs] if search.any_C else None,
-            self.dealt if again else self.folds,
+            self._split(1) if again else self.folds,
             search.scoring,
             wanted,
         )
@@ -312,4 +319,3 @@ class _Stage:
             n_jobs=search.settings.n_jobs,
             part=part,
         )
-

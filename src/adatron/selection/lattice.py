@@ -22,6 +22,7 @@ Place = tuple[int, int]
 BLUR = 0.7  # steps
 WIDE_BLUR = 1.0  # on a map of which only every second or third point is known
 CAUTION = 0.002  # spreads of a single row's loss that a step to a larger C has to gain
+OTHER_CAUTION = 0.01  # the same of losses that are not errors: squares of outliers make their means noisier
 EQUAL = 1e-9  # of the spread: less is a tie
 
 
@@ -86,7 +87,8 @@ class Surface:
         smooth = (near * filled).sum(axis=1) / near.sum(axis=1)
         smooth[~np.isfinite(means)] = np.inf
         sigma, C = places.T
-        return np.asarray(smooth + unit * (CAUTION * C + EQUAL * (C - 2 * sigma)))
+        caution = CAUTION if self.rows is None else OTHER_CAUTION
+        return np.asarray(smooth + unit * (caution * C + EQUAL * (C - 2 * sigma)))
 
     def ranked(self, among: Iterable[Place] | None = None) -> list[Place]:
         """Points from the best; those that are named, or all."""

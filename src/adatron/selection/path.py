@@ -45,9 +45,9 @@ class Point:
 class Path:
     """Points in the order in which they were tried; ``chosen`` is one of them, ``criterion`` says by what.
 
-    ``estimate`` is the loss to expect of the choice on new rows, and ``estimate_error`` its standard error: of each fold
-    the loss at the point that the other folds choose. It is more than the chosen point's own ``value``, which is the
-    least of many and owes something to chance. Known where a path was judged by cross-validation.
+    ``estimate`` is the loss to expect of the choice on new rows, and ``estimate_error`` its standard error: of each
+    fold the loss at the point that the other folds choose. It is more than the chosen point's own ``value``, which is
+    the least of many and owes something to chance. Known where a path was judged by cross-validation.
 
     ``notes`` holds what went otherwise than asked: a hard margin that does not exist, distances that are all zero.
     """

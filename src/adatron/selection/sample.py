@@ -154,14 +154,9 @@ def along_a_line(X: Any) -> Index:
     return np.argsort(values, kind="stable").astype(np.int64)
 
 
-def dealt_folds(labels: NDArray[Any] | None, rows: int, folds: int) -> list[tuple[Index, Index]]:
-    """The same rows split another way: each class's dealt out in turn, where `weighted_folds` cuts them in pieces."""
-    fold = np.empty(rows, dtype=np.int64)
-    names = np.zeros(rows) if labels is None else labels
-    for name in np.unique(names):
-        members = np.flatnonzero(names == name)
-        fold[members] = np.arange(len(members)) % folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
+def shuffled(order: Index, times: int) -> Index:
+    """The same rows in an order without a pattern, another one for every number; it follows from their order alone."""
+    return order[np.argsort(_odd(np.arange(len(order)) + times * len(order)), kind="stable")]
 
 
 def weighted_folds(weight: Array, labels: NDArray[Any] | None, folds: int) -> list[tuple[Index, Index]]:
