@@ -461,7 +461,7 @@ def _canonical(
         )
     if copies_apart and rows.weight is not None and np.ptp(rows.weight) > 0:
         raise ValueError(
-            f"scoring={estimator.scoring!r} takes no sample_weight, and rows have weights: let it take them."
+            f"scoring={estimator.scoring!r} takes no sample_weight, and rows have weights: let it take one."
         )
     if (exact and counts.min() < 2) or copies_apart:
         data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)

@@ -153,16 +153,16 @@ class Growth:
 
     def _choose(self, stage: _Stage, surface: Surface, done: list[Place]) -> None:
         path = self.path
+        self.search.out_of_time()  # which says so in the notes
         if not done:  # there was no time for a single point
             place = (CENTRE[0] if 0 in self.axes else 0, CENTRE[1] if 1 in self.axes else 0)
             path.chosen = self.point(place, len(stage), Losses(np.full((1, 1), np.nan), np.ones((1, 1))), 0.0)
             path.points.append(path.chosen)
-            self.search.out_of_time()
             return
         if not any(np.isfinite(losses.mean) for losses in surface.known.values()):
             self.search.refuse()
         path.chosen = self.points[len(stage), surface.best(done)]
-        path.estimate, path.estimate_error = surface.honest(done)
+        path.estimate, path.estimate_error = surface.honest()
         self.search.noise = path.best.value
         if self.search.any_epsilon and not stage.squared:
             self.search.noise = stage.squared_error(path.best)

@@ -65,8 +65,8 @@ class Surface:
         """Of a single row's loss at the point of the least mean: the unit in which differences count."""
         best = min(self.known.values(), key=lambda losses: losses.mean)
         if self.rows is not None:
-            error = best.standard_error
-            return error * float(np.sqrt(self.rows)) if np.isfinite(error) else 0.0
+            error = best.standard_error * float(np.sqrt(self.rows))
+            return error if np.isfinite(error) and error > 0 else abs(best.mean) or 1.0
         share = float(np.clip(best.mean, 0.02, 0.5))
         return float(np.sqrt(share * (1 - share)))
 
@@ -119,23 +119,21 @@ class Surface:
         apart = Losses(b.folds - a.folds, a.weight)
         return bool(apart.mean > apart.standard_error)
 
-    def honest(self, among: Sequence[Place]) -> tuple[float, float]:
+    def honest(self) -> tuple[float, float]:
         """Mean loss and standard error of the choice itself: each fold's loss at the point that the others choose.
 
         The least of many means is less than what that point will do on new rows, since chance had a part in its being
-        the least. What the other folds choose has no such luck on the fold that is left out.
+        the least. What the other folds choose has no such luck on the fold that is left out. All points take part, with
+        their first split: those of the second were chosen with the help of every fold.
         """
-        some = Surface(self.rows, self.blur)
-        some.known = {place: self.known[place] for place in among}
-        first = next(iter(some.known.values()))
-        losses = np.empty_like(first.folds)
-        for r, k in np.ndindex(*losses.shape):
-            others = np.arange(losses.shape[1]) != k
-            means = np.array(
-                [np.average(each.folds[r, others], weights=each.weight[r, others]) for each in some.known.values()]
-            )
-            losses[r, k] = list(some.known.values())[int(some.worth(means).argmin())].folds[r, k]
-        found = Losses(losses, first.weight)
+        folds = np.array([losses.folds[0] for losses in self.known.values()])
+        weight = next(iter(self.known.values())).weight[0]
+        chosen = np.empty(len(weight))
+        for k in range(len(weight)):
+            others = np.arange(len(weight)) != k
+            means = np.average(folds[:, others], axis=1, weights=weight[others]) if others.any() else folds[:, k]
+            chosen[k] = folds[self.worth(means).argmin(), k]
+        found = Losses(chosen[None], weight[None])
         return found.mean, found.standard_error
 
 
