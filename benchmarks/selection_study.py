@@ -37,7 +37,7 @@ GRIDS = ("scikit-learn", "intelex")
 CONTENDERS = (*OURS, *GRIDS)
 OF_REGRESSION = ("default", "cross_validate", *GRIDS)
 MOST_ROWS = 10_000
-TUNED_REGRESSIONS = ("abalone", "diabetes")
+TUNED_REGRESSIONS = ("abalone", "concrete", "diabetes")
 
 
 class TimeUp(BaseException):
@@ -82,6 +82,7 @@ def measured(contender: str, data: Split, regression: bool, limit: float, chosen
     if contender in GRIDS:
         return _searched(contender, data, regression, limit, chosen)
     rows, params = len(y), {}
+    SVC(**both).fit(*_few(X))  # modules are loaded, threads are there
     began = perf_counter()
     if contender == "cross_validate":
         rows = min(len(y), MOST_ROWS)
@@ -98,6 +99,11 @@ def measured(contender: str, data: Split, regression: bool, limit: float, chosen
     if contender == "default":
         figure |= {"estimate": machine.path_.estimate, "chosen on": machine.path_.best.rows}
     return figure
+
+
+def _few(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A small problem, for a fit before the clock starts."""
+    return X[:40], np.arange(len(X[:40])) % 2
 
 
 def _searched(contender: str, data: Split, regression: bool, limit: float, chosen: Any) -> Figure:

@@ -64,6 +64,7 @@ Index = NDArray[np.int64]
 Starts = list[tuple[Index | None, Array]] | None
 
 EXACT = ("cv", "loo")
+OF_ONE_ROW = ("accuracy", "neg_mean_squared_error", "neg_mean_absolute_error")  # scores that are means over rows
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
 FEWEST = 64  # rows of either, where `cache_size` has no room for more
 STAGE_BYTES = 48  # for each pair of rows: distances, the matrix, its parts, those of a cross-validation
@@ -107,6 +108,11 @@ def _criterion(estimator: Any, settings: Settings, rows: Any) -> str:
         what = "is a bound on errors" if criterion == "bound" else "estimates the share of errors"
         raise ValueError(
             f"scoring={estimator.scoring!r} goes with criterion='cv' or 'loo': criterion={criterion!r} {what}."
+        )
+    if criterion == "loo" and isinstance(estimator.scoring, str) and estimator.scoring not in OF_ONE_ROW:
+        raise ValueError(
+            f"scoring={estimator.scoring!r} says nothing of a single row, and criterion='loo' tests on one at a time: "
+            "pass criterion='cv'."
         )
     return criterion
 

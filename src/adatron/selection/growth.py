@@ -2,9 +2,9 @@
 
 1. **A map** of 4 x 5 points on about 256 rows: σ from 0.35 to 8 median distances, c = C·v from 0.1 to 1,000, where v is
    the variance of the rows in feature space. Where the best point is at the rim, the map grows in that direction.
-2. **Growth**: the best two points and their neighbours, half a step apart, on four times as many rows, and so on up to
-   all of them or `MOST`; where the best point is at the edge of what was looked at and clearly better than where that
-   began, its neighbours too.
+2. **Growth**: the best point of every width on four times as many rows, then the neighbours of the best of them, half a
+   step apart, and so on up to all rows or `MOST`; where the best point is at the edge of what was looked at and clearly
+   better than where that began, its neighbours too.
 3. Up to `TINY` rows there is one stage only, and one split into folds would be noise: the best three points and their
    neighbours are judged on a second split as well.
 
@@ -29,9 +29,10 @@ from adatron.selection.lattice import WIDE_BLUR, Losses, Place, Surface, across,
 from adatron.selection.path import Path, Point
 from adatron.selection.sample import Index, along_a_line, shuffled, weighted_folds
 
-MAP = (-3, 0, 3, 6), (-2, 0, 2, 4, 6)  # steps of √2 in σ, of √10 in c
+Lines = tuple[tuple[int, ...], tuple[int, ...]]
+MAP: Lines = (-3, 0, 3, 6), (-2, 0, 2, 4, 6)  # steps of √2 in σ, of √10 in c
 REGRESSION_MAP = (-2, 0, 2, 4)  # a larger C learns outliers by heart, and extrapolates wildly
-ALONE = (-4, -2, 0, 2, 4, 6), MAP[1]  # where the other is given
+ALONE: Lines = (-4, -2, 0, 2, 4, 6), MAP[1]  # where the other is given
 STRIDE = (3, 2), (2, 2)  # of the two maps
 LIMITS = (-9, 12), (-6, 10)  # how far the map may grow
 CENTRE = (0, 2)  # what is taken when there was no time to judge anything
@@ -42,7 +43,8 @@ LEAST_FACTOR = 1.5
 MOST = 4096  # rows of the largest stage: as many as one matrix has room for in a fit's cache
 MOST_WITHOUT_WIDTH = 1024  # the same of linear and other kernels, whose solves take long where C is large
 MOVES = 3  # of a stage beyond what it began with
-CANDIDATES, CANDIDATES_OF_TINY = 2, 3
+CANDIDATES, LATER_CANDIDATES, CANDIDATES_OF_TINY = 4, 2, 3
+APART = 3  # steps between candidates
 FOLDS = 5
 TOL = 1e-3  # of solves that are only looked at
 LARGEST_C = 1e300
@@ -52,7 +54,8 @@ class Growth:
     """One search by cross-validation; ``search`` holds what it is about (see adapt.py)."""
 
     def __init__(self, search: Any) -> None:
-        self.search, self.path = search, search.path
+        self.search: Any = search
+        self.path: Path = search.path
         self.axes = [axis for axis, sought in enumerate((search.any_gamma, search.any_C)) if sought]
         self.sizes = self._sizes()
         self.first = search.stage(self.sizes[0])
@@ -76,7 +79,7 @@ class Growth:
                 break
             larger = _Stage(self, self.search.stage(size, matrix=False))
             grown = larger.surface()
-            self._grow(larger, grown, surface.ranked()[:CANDIDATES])
+            self._grow(larger, grown, self._candidates(surface, first=stage.rows is self.first.rows))
             if not grown.known:
                 break
             stage, surface, done = larger, grown, list(grown.known)
@@ -136,13 +139,24 @@ class Growth:
         done = [place for place in surface.known if place in some and len(surface.known[place].folds) > 1]
         return done or list(some)
 
+    def _candidates(self, surface: Surface, first: bool) -> list[Place]:
+        """The best point, and the best of widths far from those before: more rows often want a less smooth function."""
+        axis = self.axes[0] if self.axes else 0
+        found: list[Place] = []
+        for place in surface.ranked():
+            if all(abs(place[axis] - other[axis]) >= APART for other in found):
+                found.append(place)
+        return found[: CANDIDATES if first else LATER_CANDIDATES]
+
     def _grow(self, stage: _Stage, surface: Surface, candidates: Sequence[Place]) -> None:
-        """Judge candidates and their neighbours on more rows, and follow the best one out of them."""
-        near = {place for best in candidates for place in around(best, self.axes) if self._allowed(place)}
-        stage.judge(surface, near)
-        start = next((place for place in candidates if place in surface.known), None)
+        """Judge candidates on more rows, then the neighbours of the best, and follow the best one out of them."""
+        stage.judge(surface, candidates)
+        if not surface.known:
+            return
+        start = surface.best()
+        stage.judge(surface, [place for place in around(start, self.axes) if self._allowed(place)])
         for _ in range(MOVES):
-            if start is None or self.search.out_of_time():
+            if self.search.out_of_time():
                 return
             best = surface.best()
             new = {place for place in around(best, self.axes) if self._allowed(place)} - set(surface.known)
@@ -217,8 +231,7 @@ class _Stage:
         self.growth, self.search = growth, growth.search
         self.rows = drawn.rows
         search, classifies = self.search, self.search.classifies
-        labels = self.rows.y if classifies else None
-        count = int(np.unique(labels, return_counts=True)[1].min()) if classifies else len(self)
+        count = int(np.unique(self.rows.y, return_counts=True)[1].min()) if classifies else len(self)
         if count < 2:
             short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
             raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
