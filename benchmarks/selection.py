@@ -1,8 +1,8 @@
 """Choosing σ and C, beside a grid search: ``python -m benchmarks.selection``.
 
-* **study**: test errors and times, on splits that nothing was tuned on, of `SVC(gamma="adapt", C="adapt")` by every
-  criterion, of scikit-learn's GridSearchCV (10 x 10, 5 folds) over its own SVC and over scikit-learn-intelex, and of
-  `cross_validate` on the same grid;
+* **study**: test errors and times of `SVC(gamma="adapt", C="adapt")`, by default and by the span and bound criteria, of
+  `cross_validate` on a 10 x 10 grid with 5 folds, and of GridSearchCV over the same grid with scikit-learn and with
+  scikit-learn-intelex; see selection_study.py. It goes on where it was ended;
 * **cost**: a fit that adapts σ, or σ and C, against a single fit at what it chose;
 * **folds**: a 10 x 10 grid in 5 folds on 5,000 rows of covtype against one fit of scikit-learn-intelex in float32;
 * **paths**: the papers' experiments with the kernel path, and their picture;
@@ -16,145 +16,30 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 
 from adatron import SVC, SVR
-from adatron.datasets import find, load
+from adatron.datasets import load
 from adatron.plots import save_paths
 from adatron.selection import cross_validate, kernel_path
 from adatron.solvers import Adatron
+from benchmarks import selection_study
 from benchmarks.datasets import covtype
+from benchmarks.selection_sets import MANY_CLASSES, REGRESSIONS, SETS, Split, pair, split
+from benchmarks.selection_study import CONTENDERS, OURS, WIDTHS
 
-Data = tuple[np.ndarray, np.ndarray]
-Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-C_GRID = np.geomspace(0.03, 3000, 10)
-WIDTHS = np.geomspace(0.01, 30, 10)  # times 1 / features
-CRITERIA = ("span", "bound", "xi-alpha", "cv")
-TEST_ROWS = 3000
-SMALL_SET, MORE_SPLITS = 800, 8
-
-
-def pair(name: str, positive: Any = None) -> Callable[[], Data]:
-    """A stored set of two classes, or one class against the rest."""
-
-    def loaded() -> Data:
-        data = find(name)
-        if "X_train" in data.files:
-            X, y = data["X_train"], data["y_train"]
-        else:
-            X, y = data["X"], data["y"]
-        known = ~np.isnan(np.asarray(X, dtype=np.float64)).reshape(len(y), -1).any(axis=1)
-        X, y = np.asarray(X, dtype=np.float64).reshape(len(y), -1)[known], y[known]
-        return X, np.where(y == positive, 1, -1) if positive is not None else np.where(y > 0, 1, -1)
-
-    return loaded
-
-
-def a9a() -> Data:
-    """Census, made dense."""
-    from scipy.sparse import csr_array
-
-    data = find("a9a")
-    parts = (data["train_data"], data["train_indices"], data["train_indptr"])
-    X = csr_array(parts, shape=tuple(data["train_shape"]))[:15_000]
-    return X.toarray().astype(np.float64), np.where(data["y_train"][:15_000] > 0, 1, -1)
-
-
-def cancer() -> Data:
-    """Wisconsin diagnostic, with scikit-learn."""
-    X, y = load_breast_cancer(return_X_y=True)
-    return X, np.where(y == 1, 1, -1)
-
-
-def digits() -> Data:
-    """Even against odd digits, 8 x 8."""
-    X, y = load_digits(return_X_y=True)
-    return X, np.where(y % 2 == 0, 1, -1)
-
-
-SETS: dict[str, Callable[[], Data]] = {
-    "pima": pair("pima"),
-    "ionosphere": pair("ionosphere"),
-    "sonar": pair("sonar"),
-    "wbc": pair("wbc"),
-    "splice": pair("splice"),
-    "svmguide1": pair("svmguide1"),
-    "usps 8": pair("usps", 8),
-    "covtype": covtype,
-    "a9a": a9a,
-    "ijcnn1": pair("ijcnn1"),
-    "cancer": cancer,
-    "digits": digits,
-}
-
-
-def digits_of_mail() -> Data:
-    """USPS, ten classes."""
-    data = find("usps")
-    return np.asarray(data["X_train"], dtype=np.float64).reshape(len(data["y_train"]), -1), data["y_train"]
-
-
-def trees() -> Data:
-    """Forest cover, seven classes: 20,000 rows of subset100k."""
-    data = find("covtype")
-    return covtype()[0], data["y"][data["subset100k"][:20_000]]
-
-
-MANY_CLASSES: dict[str, Callable[[], Data]] = {
-    "wine": lambda: load_wine(return_X_y=True),
-    "digits": lambda: load_digits(return_X_y=True),
-    "usps": digits_of_mail,
-    "covtype": trees,
-}
-
-
-def stored_regression(name: str) -> Callable[[], Data]:
-    """A stored set with real targets, standardised; categories are left out."""
-
-    def loaded() -> Data:
-        data = find(name)
-        y = np.asarray(data["y"], dtype=np.float64)
-        return np.asarray(data["X"], dtype=np.float64), (y - y.mean()) / y.std()
-
-    return loaded
-
-
-def diabetes() -> Data:
-    """Of scikit-learn, targets standardised."""
-    X, y = load_diabetes(return_X_y=True)
-    return X, (y - y.mean()) / y.std()
-
-
-REGRESSIONS: dict[str, Callable[[], Data]] = {
-    "concrete": stored_regression("concrete"),
-    "abalone": stored_regression("abalone"),
-    "cpusmall": stored_regression("cpusmall"),
-    "california": stored_regression("california"),
-    "diabetes": diabetes,
-}
-
-
-def split(data: Data, rows: int, seed: int) -> Split:
-    """Training rows, at most so many and 60 % of all, and others to test on."""
-    X, y = data
-    order = np.random.default_rng(seed).permutation(len(y))
-    count = min(rows, int(0.6 * len(y)))
-    train, test = order[:count], order[count : count + TEST_ROWS]
-    mean, deviation = X[train].mean(axis=0), X[train].std(axis=0)
-    scaled = [(X[part] - mean) / np.where(deviation > 0, deviation, 1) for part in (train, test)]
-    return scaled[0], y[train], scaled[1], y[test]
+RESULTS = Path(__file__).parent / "results"
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -174,104 +59,6 @@ def peers() -> dict[str, Any]:
     except ImportError:
         return found
     return found | {"intelex": extended.SVC}
-
-
-def study(rows: int, first: int, with_peers: bool) -> list[dict[str, Any]]:
-    """A record a set and split: two splits, and more of sets so small that chance would decide."""
-    records = []
-    for name, source in SETS.items():
-        try:
-            whole = source()
-        except FileNotFoundError as missing:
-            print(f"{name}: {missing}")
-            continue
-        splits = 1 if not with_peers else MORE_SPLITS if len(whole[1]) < SMALL_SET else 2
-        for seed in range(first, first + splits):
-            data = split(whole, rows, seed)
-            record = {"set": name, "seed": seed, "rows": len(data[1]), "features": data[0].shape[1]}
-            allowed = () if not with_peers else ("scikit-learn", "intelex") if seed < first + 2 else ("scikit-learn",)
-            records.append(record | compared(data, allowed))
-            shown = {k: f"{100 * v['error']:.2f}" for k, v in records[-1].items() if isinstance(v, dict)}
-            times = {k: f"{v['seconds']:.3g}" for k, v in records[-1].items() if isinstance(v, dict)}
-            print(name, seed, record["rows"], shown, times, flush=True)
-    return records
-
-
-def compared(data: Split, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """Test error and seconds of every way to choose."""
-    X, y, X_test, y_test = data
-    grid = {"C": C_GRID.tolist(), "gamma": (WIDTHS / X.shape[1]).tolist()}
-    out: dict[str, Any] = {}
-
-    def take(name: str, fit: Callable[[], Any], dtype: Any = np.float64) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            machine, seconds = timed(fit)
-        out[name] = {"error": 1 - machine.score(X_test.astype(dtype), y_test), "seconds": seconds}
-
-    def exhaustive() -> SVC:
-        return SVC(**cross_validate(SVC(), X, y, gamma=grid["gamma"], C=C_GRID).best_params).fit(X, y)
-
-    SVC(gamma="adapt", C="adapt").fit(X, y)  # memory is touched, modules are loaded
-    for criterion in CRITERIA:
-        loss = "squared_hinge" if criterion == "bound" else "hinge"  # the bound is that loss's
-        machine = SVC(gamma="adapt", C="adapt", criterion=criterion, loss=loss)
-        take(criterion, lambda m=machine: m.fit(X, y))
-    take("cross_validate", exhaustive)
-    take("default", lambda: SVC().fit(X, y))
-    for peer, make in ((peer, make) for peer, make in peers().items() if peer in allowed):
-        dtype = np.float32 if peer == "intelex" else np.float64
-        take(peer, lambda m=make, d=dtype: GridSearchCV(m(), grid, cv=5).fit(X.astype(d), y), dtype)
-    return out
-
-
-def summary(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means over the sets, distances from the grid search, and how many times faster."""
-    base = next((p for p in ("scikit-learn", "intelex", "cross_validate") if p in records[0]), "cross_validate")
-    names = [k for k, v in records[0].items() if isinstance(v, dict)]
-    out: dict[str, Any] = {"grid": base}
-    for name in names:
-        errors = _by_set(records, name)
-        grid = _by_set([r for r in records if name in r], base)
-        apart = {s: 100 * (errors[s] - grid[s]) for s in errors}
-        worst = max(apart, key=lambda s: apart[s])
-        out[name] = {
-            "mean error": 100 * float(np.mean(list(errors.values()))),
-            "from grid": float(np.mean(list(apart.values()))),
-            "worst": f"{worst} {apart[worst]:+.2f}",
-        }
-    for peer in ("scikit-learn", "intelex"):
-        if peer in names:
-            timed_too = [r for r in records if peer in r]
-            ratios = [r[peer]["seconds"] / r["span"]["seconds"] for r in timed_too]
-            total = sum(r[peer]["seconds"] for r in timed_too) / sum(r["span"]["seconds"] for r in timed_too)
-            out[f"{peer} over span"] = {"median": median(ratios), "least": min(ratios), "of totals": total}
-    return out
-
-
-def markdown(records: list[dict[str, Any]]) -> str:
-    """The study as a table: errors in per cent, mean over splits, and seconds."""
-    ways = ("default", "scikit-learn", "cross_validate", *CRITERIA)
-    lines = ["| set | rows | splits | " + " | ".join(ways) + " | span, s | grid, s |", "|---" * (len(ways) + 5) + "|"]
-    rows = []
-    for name in dict.fromkeys(r["set"] for r in records):
-        here = [r for r in records if r["set"] == name]
-        errors = [100 * float(np.mean([r[way]["error"] for r in here])) for way in ways]
-        times = [median(r[way]["seconds"] for r in here) for way in ("span", "scikit-learn")]
-        rows.append(errors)
-        cells = [*(f"{e:.2f}" for e in errors), f"{times[0]:.3f}", f"{times[1]:.1f}"]
-        lines.append(
-            f"| {name} | {here[0]['rows']} x {here[0]['features']} | {len(here)} | " + " | ".join(cells) + " |"
-        )
-    mean = " | ".join(f"**{e:.2f}**" for e in np.mean(rows, axis=0))
-    return "\n".join([*lines, f"| **mean** | | | {mean} | | |"])
-
-
-def _by_set(records: list[dict[str, Any]], name: str) -> dict[str, float]:
-    sets: dict[str, list[float]] = {}
-    for record in (r for r in records if name in r):
-        sets.setdefault(record["set"], []).append(record[name]["error"])
-    return {s: float(np.mean(v)) for s, v in sets.items()}
 
 
 def cost(rows: int, repeats: int = 3) -> dict[str, Any]:
@@ -438,17 +225,23 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("parts", nargs="*", help="study, cost, folds, paths, regression, machines; all unless named")
     parser.add_argument("--picture", type=Path, help="where the papers' paths are drawn")
     parser.add_argument("--quick", action="store_true", help="few rows, no peers, nothing saved")
-    parser.add_argument("--rows", type=int, default=1000, help="of the study")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="of the study; all unless named")
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS, metavar="NAME")
+    parser.add_argument("--splits", type=int, default=5, help="of each set in the study")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a grid search is ended")
+    parser.add_argument("--json", type=Path, default=RESULTS / "selection-study.json", help="the study's figures")
     options = parser.parse_args(words)
     parts = options.parts or ["study", "cost", "folds", "paths", "regression", "machines"]
     quick = options.quick
     out: dict[str, Any] = {}
     if "study" in parts:
-        out["study"] = study(120 if quick else options.rows, 10, with_peers=not quick)
-        out["summary"] = summary(out["study"])
-        print(json.dumps(out["summary"], indent=1))
-        if not quick:
-            print(markdown(out["study"]))
+        contenders = tuple(c for c in options.contenders if not quick or c in OURS)
+        with TemporaryDirectory() as nowhere:
+            to = Path(nowhere) / "study.json" if quick else options.json
+            splits = 1 if quick else options.splits
+            figures = selection_study.study(to, options.sets, contenders, splits, options.limit, quick)
+        print(selection_study.markdown(figures))
+        print(json.dumps(selection_study.summary(figures), indent=1))
     if "cost" in parts:
         out["cost"] = cost(150 if quick else 10_000, 1 if quick else 3)
     if "folds" in parts:
@@ -459,8 +252,8 @@ def main(words: list[str] | None = None) -> None:
         out["regression"] = regression(120 if quick else 1000)
     if "machines" in parts:
         out["machines"] = machines(90, 1) if quick else machines(1000, 4)
-    if not quick:
-        to = Path(__file__).parent / "results" / f"{datetime.now(UTC):%Y-%m-%d}-selection.json"
+    if not quick and out:
+        to = RESULTS / f"{datetime.now(UTC):%Y-%m-%d}-selection.json"
         known = json.loads(to.read_text()) if to.exists() else {}
         to.write_text(json.dumps(known | out, indent=1) + "\n")
 

@@ -92,6 +92,8 @@ class _Maker:
         X, test = self._kernel_matrix(estimator, X, test)
         X, test = self._layout(estimator, X, test)
         self.about = {"rows": rows, "features": features, **self.about}
+        if self.task == "adapt":
+            self._scoring(estimator)
         task = "fit" if self.task == "adapt" else self.task
         return Case(self.number, task, estimator, X, y, weight, test, self.about, options, self.files)
 
@@ -245,6 +247,14 @@ class _Maker:
             options["C"] = self.pick("adapt", options["C"] if np.isfinite(options["C"]) else 1.0)
             options["criterion"] = self.pick("span", "bound", "xi-alpha", "cv") if kind == "SVC" else "cv"
         return {"SVC": SVC, "NuSVC": NuSVC, "SVR": SVR, "NuSVR": NuSVR, "OneClassSVM": OneClassSVM}[kind](**options)
+
+    def _scoring(self, estimator: Any) -> None:
+        """What the search maximises; drawn last, so that all else of a case is as it was before there was a choice."""
+        if self.kind == "SVC" and self.chance(0.3):
+            estimator.set_params(criterion="auto")
+        if estimator.criterion in ("auto", "cv") and self.chance(0.4):
+            names = ("accuracy", "balanced_accuracy") if self.kind == "SVC" else ("neg_mean_absolute_error",)
+            estimator.set_params(scoring=self.pick(*names))
 
     def _class_weight(self, y: Any) -> Any:
         if self.chance(0.75):

@@ -242,31 +242,76 @@ def test_climbers_climb_and_are_drawn(tmp_path):
 
 
 def test_selection_in_its_quick_form(monkeypatch, capsys):
-    from benchmarks import selection
+    from benchmarks import selection, selection_study
     from sklearn.datasets import load_diabetes
 
-    monkeypatch.setattr(selection, "SETS", {"blobs": blobs, "absent": absent})
-    monkeypatch.setattr(selection, "REGRESSIONS", {"diabetes": lambda: load_diabetes(return_X_y=True)})
+    regressions = {"diabetes": lambda: load_diabetes(return_X_y=True)}
+    for module in (selection, selection_study):
+        monkeypatch.setattr(module, "SETS", {"blobs": blobs, "absent": absent})
+        monkeypatch.setattr(module, "REGRESSIONS", regressions)
+    monkeypatch.setattr(selection_study, "HELD_OUT", {"wine": selection.MANY_CLASSES["wine"]})
     monkeypatch.setattr(selection, "MANY_CLASSES", {"wine": selection.MANY_CLASSES["wine"], "absent": absent})
     selection.main(["study", "cost", "regression", "machines", "--quick"])
     told = capsys.readouterr().out
     assert "absent: absent.npz is not in $ADATRON_DATA" in told
-    assert '"from grid"' in told
+    assert "| set | rows | splits | default | span | bound | cross_validate |" in told
+    assert "| wine * | 106 x 13 | 1 |" in told
+    assert "| diabetes (R²) | 120 x 10 | 1 |" in told
+    assert '"held out: default from cross_validate"' in told
     assert "median for sigma and C" in told
     assert "'set': 'diabetes'" in told
 
 
-def test_a_study_sums_up_to_a_table():
-    from benchmarks import selection
+def test_a_study_goes_on_where_it_ended(monkeypatch, tmp_path):
+    from benchmarks import selection_study
 
-    ways = ("default", "scikit-learn", "cross_validate", *selection.CRITERIA)
-    one = {"set": "a", "seed": 0, "rows": 10, "features": 2} | {w: {"error": 0.1, "seconds": 2.0} for w in ways}
-    two = one | {"seed": 1, "span": {"error": 0.2, "seconds": 0.5}}
-    found = selection.summary([one, two])
-    assert found["span"]["from grid"] == pytest.approx(5.0)
-    assert found["scikit-learn over span"]["median"] == pytest.approx(2.5)
-    assert found["scikit-learn over span"]["of totals"] == pytest.approx(1.6)
-    assert "| a | 10 x 2 | 2 |" in selection.markdown([one, two])
+    monkeypatch.setattr(selection_study, "SETS", {"blobs": blobs})
+    to, measured, done = tmp_path / "study.json", selection_study.measured, []
+
+    def ended(contender, *words):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(contender)
+        return measured(contender, *words)
+
+    monkeypatch.setattr(selection_study, "measured", ended)
+    options = {"names": ["blobs"], "contenders": ("default", "span"), "splits": 2, "quick": True}
+    with pytest.raises(KeyboardInterrupt):
+        selection_study.study(to, **options)
+    assert len(json.loads(to.read_text())) == 3
+    monkeypatch.setattr(selection_study, "measured", lambda *words: done.append(words[0]) or measured(*words))
+    figures = selection_study.study(to, **options)
+    assert done == ["default", "span", "default", "span"]
+    assert [figure["seed"] for figure in figures] == [10, 10, 11, 11]
+    assert figures[:3] == list(json.loads(to.read_text()).values())[:3]
+
+
+def test_a_grid_that_takes_too_long_has_the_choice_of_the_same_grid(monkeypatch, tmp_path):
+    from benchmarks import selection_study
+
+    monkeypatch.setattr(selection_study, "SETS", {"blobs": blobs})
+    contenders = ("cross_validate", "scikit-learn")
+    ours, theirs = selection_study.study(tmp_path / "s.json", ["blobs"], contenders, splits=1, limit=0.05, quick=True)
+    assert theirs["complete"] is False
+    assert (theirs["error"], theirs["gamma"], theirs["C"]) == (ours["error"], ours["gamma"], ours["C"])
+    assert theirs["seconds"] >= 0.05
+    assert " †" in selection_study.markdown([ours, theirs])
+    assert "| > 0." in selection_study.markdown([ours, theirs])
+
+
+def test_a_study_sums_up_to_a_table():
+    from benchmarks import selection_study
+
+    figures = []
+    for contender, error, seconds in (("default", 0.12, 0.5), ("span", 0.2, 0.1), ("scikit-learn", 0.1, 20.0)):
+        for seed in (10, 11):
+            here = {"set": "wine", "rows": 10, "features": 2, "seed": seed, "contender": contender}
+            figures.append(here | {"error": error, "seconds": seconds})
+    found = selection_study.summary(figures)
+    assert found["held out: default from scikit-learn"]["mean"] == pytest.approx(2.0)
+    assert found["all: span from scikit-learn"]["worst"] == "wine 10 rows +10.000"
+    assert found["scikit-learn over default, times"]["median"] == pytest.approx(40.0)
+    assert "| wine * | 10 x 2 | 2 | 12.00 | 20.00 | 10.00 | 0.5 | 20 |" in selection_study.markdown(figures)
 
 
 def test_small_in_its_quick_form(tmp_path, monkeypatch, capsys):

@@ -103,7 +103,7 @@ def test_cross_validation_counts_rows_by_their_weight():
     weight = np.where(Y > 0, 3.0, 0.25)[:60]
     for criterion in ("cv", "loo"):
         machine = SVC(gamma="adapt", C=1.0, criterion=criterion).fit(X[:60], Y[:60], sample_weight=weight)
-        errors = machine.path_["value"] * weight.sum() * 4
+        errors = machine.path_["value"] * weight.sum() * 4 * 2  # split twice at most
         np.testing.assert_allclose(errors, errors.round(), atol=1e-6)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from hashlib import blake2b
+from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ from adatron.precision import EXACT, Arithmetic
 from adatron.solution import Solution, Status
 
 FEATURES = ("n_features_in_", "feature_names_in_")  # what validation says of them
-CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo")  # by which "adapt" chooses
+CRITERIA = ("span", "bound", "xi-alpha", "cv", "loo", "auto")  # by which "adapt" chooses
 NO_PROBABILITY = (
     "{name} has no {what}: fit CalibratedClassifierCV({name}(...), ensemble=False) from sklearn.calibration, "
     "whose predict_proba is calibrated on rows that the machine has not seen."
@@ -215,7 +216,9 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if settings.adapts:
             from adatron.selection.adapt import adapt
 
-            self.path_, starts = adapt(Learning(spec, settings, data, self), criterion)
+            began = perf_counter()
+            scoring = getattr(self, "scoring", None)
+            self.path_, starts = adapt(Learning(spec, settings, data, self), criterion, scoring)
             chosen = self.path_.best
             if "C" in settings.adapts:
                 spec = spec.with_C(chosen.C)
@@ -224,7 +227,7 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if "gamma" in settings.adapts:
                 settings = replace(settings, kernel=of_width(settings.kernel, chosen.gamma))
             if settings.max_time is not None:
-                settings = replace(settings, max_time=max(settings.max_time - self.path_.seconds, 1e-3))
+                settings = replace(settings, max_time=max(settings.max_time - (perf_counter() - began), 1e-3))
         if has_width(settings.kernel):
             settings = replace(settings, kernel=settings.kernel.resolve(data.X, data.weight))
             self.gamma_ = width_of(settings.kernel)

@@ -42,8 +42,11 @@ class SVC(KernelClassifier):
         other parameters may differ.
     max_time : seconds after which the best machine so far is returned, with a warning.
     n_jobs : threads; None for as many as OpenMP and threadpoolctl allow.
-    criterion : by what "adapt" chooses: "span", the leave-one-out error that the span rule foretells; "bound", the
-        margin's; "xi-alpha", Joachims's estimate; "cv" and "loo", exact cross-validation.
+    criterion : by what "adapt" chooses: "cv", cross-validation on up to 4,096 rows; "loo", leaving one row out at a
+        time; "span", the leave-one-out error that the span rule predicts; "bound", the margin's; "xi-alpha",
+        Joachims's estimate; "auto", "cv" unless a class has one row only, and then "span".
+    scoring : what "cv" and "loo" maximise: None for accuracy, in which rows count by their weights and those of their
+        classes; "balanced_accuracy" or any other of scikit-learn's names; or a function of an estimator, X and y.
 
     Attributes
     ----------
@@ -99,7 +102,8 @@ class SVC(KernelClassifier):
         max_time: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
-        criterion: str = "span",
+        criterion: str = "auto",
+        scoring: Any = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -124,6 +128,7 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.criterion = criterion
+        self.scoring = scoring
 
     def _spec(self, adapts: tuple[str, ...]) -> Spec:
         return Spec(
@@ -152,8 +157,8 @@ class NuSVC(KernelClassifier):
         the kernel can reach on these rows, there is no margin between the classes and the problem's solution is w = 0:
         the smallest that gives a margin is used, with a warning that names it.
     kernel, degree, gamma, coef0, tol, cache_size, class_weight, max_iter, shrinking, decision_function_shape,
-    break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs, criterion : as of `SVC`; of the
-        criteria, "cv" and "loo".
+    break_ties, random_state, verbose, solver, multiclass, max_time, warm_start, n_jobs, criterion, scoring : as of
+        `SVC`; of the criteria, "cv" and "loo".
 
     Attributes
     ----------
@@ -193,6 +198,7 @@ class NuSVC(KernelClassifier):
         warm_start: bool = False,
         n_jobs: int | None = None,
         criterion: str = "cv",
+        scoring: Any = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -214,6 +220,7 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.criterion = criterion
+        self.scoring = scoring
 
     def _spec(self, adapts: tuple[str, ...]) -> Spec:
         return Spec(

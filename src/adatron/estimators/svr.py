@@ -42,6 +42,7 @@ class SVR(KernelRegressor):
     C : price of a deviation beyond epsilon; ``np.inf`` allows none; "adapt" finds it out, as ``gamma="adapt"`` does
         the kernel's width.
     criterion : by what "adapt" chooses: "cv", five folds, or "loo", one row left out at a time.
+    scoring : what "cv" and "loo" maximise: None for the least mean squared error, or as of `SVC`.
     epsilon : half the width of the tube in which deviations cost nothing, in the unit of the targets; "adapt" takes
         3 s √(ln m / m), where s is the root of the mean squared error in cross-validation.
 
@@ -83,6 +84,7 @@ class SVR(KernelRegressor):
         warm_start: bool = False,
         n_jobs: int | None = None,
         criterion: str = "cv",
+        scoring: Any = None,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -103,6 +105,7 @@ class SVR(KernelRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.criterion = criterion
+        self.scoring = scoring
 
     def _spec(self, adapts: tuple[str, ...]) -> Spec:
         return Spec(
@@ -130,7 +133,7 @@ class NuSVR(KernelRegressor):
     ----------
     nu : greater than 0 and at most 1.
     C, kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, random_state, solver, max_time,
-    warm_start, n_jobs, criterion : as of `SVR`.
+    warm_start, n_jobs, criterion, scoring : as of `SVR`.
 
     Attributes
     ----------
@@ -166,6 +169,7 @@ class NuSVR(KernelRegressor):
         warm_start: bool = False,
         n_jobs: int | None = None,
         criterion: str = "cv",
+        scoring: Any = None,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -184,6 +188,7 @@ class NuSVR(KernelRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.criterion = criterion
+        self.scoring = scoring
 
     def _spec(self, adapts: tuple[str, ...]) -> Spec:
         return Spec("nu_regression", C=1.0 if "C" in adapts else self.C, nu=self.nu)  # type: ignore[arg-type]

@@ -1,13 +1,16 @@
-"""σ and C chosen while training: a coarse map from few rows, then a closer look from more.
+"""σ and C chosen while training.
+
+By cross-validation ("cv", which "auto" takes wherever every class has two rows) the search is that of growth.py. By the
+other criteria it is a coarse map from few rows, then a closer look from more:
 
 The map's axes are σ relative to the median distance, and c = C·v, where v is the variance of the rows in the kernel's
 feature space (1 − mean K for a Gaussian): for wide kernels, whose v is small, C has to grow in proportion, so that the
 best c hardly depends on σ. Every point is a climb that goes on from its neighbour, and a criterion read from it:
 
-* "span": the smoothed leave-one-out error of the span rule (`bounds.span`); why it is the default: docs/selection.md;
+* "span": the smoothed leave-one-out error of the span rule (`bounds.span`);
 * "bound": the margin's: Σα/m for a hard margin, and R̃²Σα/m of the squared hinge with R̃² = max K_ii + 1/2C otherwise;
 * "xi-alpha": Joachims's estimate, with ρ = 1;
-* "cv", "loo": exact cross-validation (`cross_validate`).
+* "loo": exact leave-one-out (`cross_validate`).
 
 A machine of one class has no errors to count. Its width is the one that spreads kernel values most: the largest
 variance of K_ij, neither all alike (too wide) nor all nothing (too narrow), which needs no climb at all. (Evangelista,
@@ -23,12 +26,12 @@ equal rows, which are looked at as one (`sample.py`). To leave a row out is to l
 Values are blurred, each with its neighbours, before the least is taken, and a larger C has to be better by a little:
 criteria are noisy, and a smooth valley is safer than a deep hole.
 
-Cost: `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, whatever the number of rows there are.
+Cost, but for "cv": `COARSE`² climbs on about `FEW` rows and 3² on at most `MORE`, however many rows there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -45,9 +48,12 @@ from adatron.problems import Problem, squared_hinge
 from adatron.selection.bounds import norm_is_known, span, xi_alpha
 from adatron.selection.chain import Chain, Reached
 from adatron.selection.folds import weighted_validation
+from adatron.selection.grid import Part
+from adatron.selection.growth import Growth
 from adatron.selection.left_out import LeftOut
 from adatron.selection.path import Path, Point
-from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_folds, weighted_median
+from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_median
+from adatron.selection.scoring import refuse_many, takes_weights
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.solvers import Decomposition
 from adatron.threads import effective_threads
@@ -56,6 +62,7 @@ Index = NDArray[np.int64]
 Starts = list[Array | None] | None  # coefficients of every task
 
 EXACT = ("cv", "loo")
+OF_ONE_ROW = ("accuracy", "neg_mean_squared_error", "neg_mean_absolute_error")  # scores that are means over rows
 FEW, MORE = 256, 800  # rows of the coarse map, and of the closer look
 FEWEST = 64  # rows of either, where `cache_size` has no room for more
 STAGE_BYTES = 48  # for each pair of rows: distances, the matrix, its parts, those of a cross-validation
@@ -64,7 +71,6 @@ COARSE = 4  # values of σ and of c on the map; alone, one more
 SIGMAS = (0.35, 4.2)  # times the median distance
 TRADES = (0.3, 200.0)  # values of c
 TOL = 1e-2  # of climbs that are only looked at
-FOLDS = 5
 CAUTION = 0.002  # deviations of a single row's error that e times the C has to gain
 ONE_CLASS_WIDTHS = 40
 EPSILON = 0.1  # deviations of the targets, while the width and C are looked for
@@ -74,27 +80,59 @@ LONGEST = 0.5  # part of max_time
 ALIKE = "All rows are alike: every distance is zero and any width will do; σ = 1 is taken."
 
 
-def adapt(learning: Learning, criterion: str) -> tuple[Path, Starts]:
+def adapt(learning: Learning, criterion: str, scoring: Any = None) -> tuple[Path, Starts]:
     """The path of what says "adapt", whose chosen point holds what to train with; and where to start."""
-    spec, settings = learning.spec, learning.settings
+    spec = learning.spec
     if spec.use == "one_class":
-        return _one_class_path(settings, learning.data), None
-    if spec.use not in LOSSES and criterion not in EXACT:
-        raise ValueError(f"criterion={criterion!r} is for SVC: {settings.name} takes 'cv' or 'loo'.")
+        return _one_class_path(learning.settings, learning.data), None
+    criterion = _criterion(learning, criterion, scoring)
     tree = spec.multiclass == "tree"
     if tree:  # which classes it parts depends on the kernel: pairs stand for it
         learning = replace(learning, spec=replace(spec, multiclass="ovo"))
-    search = _Search(learning, criterion)
+    search = _Search(learning, criterion, scoring)
     return search.run(), None if tree else search.starts
+
+
+def _criterion(learning: Learning, criterion: str, scoring: Any) -> str:
+    """By what it is chosen; refuses what does not go together."""
+    refuse_many(scoring)
+    counts_errors = learning.spec.use in LOSSES
+    if criterion == "auto":
+        counts = np.unique(learning.data.y, return_counts=True)[1] if counts_errors else np.array([2])
+        criterion = "cv" if counts.min() > 1 or scoring is not None else "span"
+    if not counts_errors and criterion not in EXACT:
+        raise ValueError(f"criterion={criterion!r} is for SVC: {learning.settings.name} takes 'cv' or 'loo'.")
+    counted = ("accuracy",) if criterion in ("span", "xi-alpha") else ()
+    if criterion not in EXACT and scoring is not None and scoring not in counted:
+        what = "is a bound on errors" if criterion == "bound" else "estimates the share of errors"
+        raise ValueError(f"scoring={scoring!r} goes with criterion='cv' or 'loo': criterion={criterion!r} {what}.")
+    if criterion == "loo" and isinstance(scoring, str) and scoring not in OF_ONE_ROW:
+        raise ValueError(
+            f"scoring={scoring!r} says nothing of a single row, and criterion='loo' tests on one at a time: "
+            "pass criterion='cv'."
+        )
+    return criterion
 
 
 class _Search:
     """One search: the map, then the closer look."""
 
-    def __init__(self, learning: Learning, criterion: str) -> None:
+    ALIKE = ALIKE
+
+    def __init__(self, learning: Learning, criterion: str, scoring: Any) -> None:
         spec, settings, rows = learning.spec, learning.settings, learning.data
         self.classifies = spec.classifies
-        self.data = _canonical(spec, settings, rows, exact=criterion in EXACT)
+        self.by_class, self.classes = np.ones(1), np.zeros(1)
+        weight = rows.weights()
+        if self.classifies:
+            self.classes, labels = np.unique(rows.y, return_inverse=True)
+            self.by_class = class_weights(spec.class_weight, self.classes, rows.y, rows.weight)
+            weight = weight * self.by_class[labels]
+        self.scoring = scoring if criterion in EXACT else None
+        self.plain_scores = not takes_weights(self.scoring)
+        if self.plain_scores and np.ptp(rows.weights()) > 0:
+            raise ValueError(f"scoring={scoring!r} takes no sample_weight, and rows have weights: let it take one.")
+        self.data = _canonical(spec, settings, rows, weight, exact=criterion in EXACT, copies_apart=self.plain_scores)
         self.unit = 1.0 if self.classifies else _deviation(self.data) or 1.0
         self.any_epsilon = "epsilon" in settings.adapts
         if self.any_epsilon:
@@ -105,6 +143,9 @@ class _Search:
             settings = replace(settings, kernel=settings.kernel.resolve(*self.data.gathered(rows.X, rows.weights())))
         self.learning = replace(learning, spec=spec, settings=settings)
         self.spec, self.settings, self.rows, self.criterion = spec, settings, rows, criterion
+        self.own_C = np.nan if spec.C is None else spec.C
+        self.has_width = has_width(settings.kernel)
+        self.noise = np.nan  # mean squared error of the choice
         self.path = Path(criterion)
         self.any_gamma, self.any_C = "gamma" in settings.adapts, "C" in settings.adapts
         self.began = perf_counter()
@@ -112,6 +153,22 @@ class _Search:
 
     def run(self) -> Path:
         """The path, with its chosen point."""
+        if self.criterion == "cv":
+            Growth(self).run()
+        else:
+            self.look()
+        if self.settings.tol > self.unit / 10:
+            self.path.notes.append(
+                f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
+            )
+        if self.any_epsilon:
+            m = max(2.0, float(self.data.weight.sum()) / self.data.scale)
+            noise = self.noise if np.isfinite(self.noise) else self.unit**2
+            self.path.epsilon = float(3 * np.sqrt(noise * np.log(m) / m))
+        return self.path
+
+    def look(self) -> None:
+        """A map from few rows, then a closer look from more."""
         few = self.stage(self.few())
         sigmas = None
         if self.any_gamma:
@@ -127,14 +184,7 @@ class _Search:
             self.best(stage, _around(sigma, sigmas), _around(trade, trades))
         if len(stage) == len(self.data):
             self.starts = stage.starts(self.path.chosen)
-        if self.settings.tol > self.unit / 10:
-            self.path.notes.append(
-                f"tol={self.settings.tol:g} is coarse for targets that vary by {self.unit:.3g}: pass a smaller tol."
-            )
-        if self.any_epsilon:
-            m = max(2.0, float(self.data.weight.sum()) / self.data.scale)
-            self.path.epsilon = float(3 * np.sqrt(self.path.best.value * np.log(m) / m))
-        return self.path
+        self.noise = self.path.best.value
 
     def few(self) -> int:
         """Rows of the map: more if a class is rare."""
@@ -151,9 +201,52 @@ class _Search:
             self.path.notes.append(f"max_time={limit:g} ended the search early.")
         return late
 
-    def stage(self, most: int) -> _Stage:
+    def deadline(self) -> float:
+        """When the search has used up its part of the time."""
+        return np.inf if self.settings.max_time is None else self.began + LONGEST * self.settings.max_time
+
+    def sample(self, most: int) -> TrainingData:
+        """Some of the rows, with the weights that they stand for; no more than memory has room for their matrices."""
         most = min(most, max(FEWEST, int(np.sqrt(self.settings.cache_bytes / STAGE_BYTES))))
-        return _Stage(self, *self.data.draw(most, self.data.y if self.classifies else None))
+        places, weight = self.data.draw(most, self.data.y if self.classifies else None)
+        return replace(self.rows.part(self.data.index[places]), weight=weight)
+
+    def stage(self, most: int) -> _Stage:
+        """Some of the rows, and room for their kernel matrix."""
+        return _Stage(self, self.sample(most))
+
+    def score_weight(self, rows: TrainingData) -> Array | None:
+        """How rows count in scores: a scoring that was asked for knows of no class weights."""
+        if self.scoring is None or not self.classifies:
+            return None
+        return np.asarray(rows.weights() / self.by_class[np.searchsorted(self.classes, rows.y)])
+
+    def trial(self, rows: TrainingData, tol: float) -> tuple[Learning, Callable[[], Any]]:
+        """What is learnt from some rows while looking, to a tolerance in the targets' unit and without other limits.
+
+        And what makes an estimator of it, for folds that have to be fitted by themselves.
+        """
+        own, unit, spec = self.settings, self.unit, self.spec
+        limits: dict[str, Any] = {"tol": max(min(own.tol, unit), tol * unit), "max_time": None, "max_iter": -1}
+        settings = replace(own, **limits, solver=Decomposition(), linear=None)
+
+        def fresh() -> Any:
+            estimator = clone(self.learning.estimator)
+            wanted = {"kernel": own.kernel, "gamma": "scale", "solver": "auto", **limits}
+            wanted |= {"epsilon": spec.epsilon, "class_weight": spec.class_weight, "multiclass": spec.multiclass}
+            has = estimator.get_params()
+            return estimator.set_params(**{name: value for name, value in wanted.items() if name in has})
+
+        return replace(self.learning, settings=settings, data=rows), fresh
+
+    def refuse(self) -> None:
+        """Nothing that was tried has a solution."""
+        if self.any_C or self.spec.C is None or np.isfinite(self.spec.C):
+            raise ValueError("nothing that was tried has a solution: pass features, targets and weights nearer to 1.")
+        raise ValueError(
+            f"C={self.spec.C} asks for a hard margin, and there is none at any width tried: rows that are "
+            "alike may have different labels. Pass a finite C, or C='adapt'."
+        )
 
     def best(self, stage: _Stage, sigmas: Array | None, trades: Array | None) -> tuple[float, float]:
         """σ and c of the best point among these, from small σ to large; None: as the estimator has it."""
@@ -168,14 +261,7 @@ class _Search:
         i, j = np.unravel_index(worth.argmin(), values.shape)
         self.path.chosen = lines[i][j]
         if not np.isfinite(values).any():
-            if self.any_C or self.spec.C is None or np.isfinite(self.spec.C):
-                raise ValueError(
-                    "nothing that was tried has a solution: pass features, targets and weights nearer to 1."
-                )
-            raise ValueError(
-                f"C={self.spec.C} asks for a hard margin, and there is none at any width tried: rows that are "
-                "alike may have different labels. Pass a finite C, or C='adapt'."
-            )
+            self.refuse()
         return float(lines[i][j].sigma), float(trades[j]) if trades is not None else np.nan
 
     def caution(self, values: Array, trades: Array | None) -> Array:
@@ -190,22 +276,20 @@ class _Search:
 class _Stage:
     """Climbs on some of the canonical rows, which stand for the weights given."""
 
-    def __init__(self, search: _Search, places: Index, weight: Array) -> None:
-        self.search = search
-        given, settings = search.rows, search.settings
-        index = search.data.index[places]
-        self.rows = rows = replace(given.part(index), weight=weight)
+    def __init__(self, search: _Search, rows: TrainingData) -> None:
+        self.search, self.rows = search, rows
+        settings = search.settings
         X, kernel = rows.X, settings.kernel
         self.threads = effective_threads(settings.n_jobs)
         self.widths: Widths | None = None
-        self.order = np.arange(len(index)) if settings.precomputed else along_a_line(X)
+        self.order = np.arange(rows.n_rows) if settings.precomputed else along_a_line(X)
         X = X if settings.precomputed else X[self.order]
         if has_width(kernel):
             self.widths = Widths(kernel, X, dtype=np.float64, threads=self.threads)
             self.matrix, self.order = self.widths.blank(), self.order[self.widths.order]
         else:
             self.matrix = plain_matrix(Gram(kernel, X, dtype=np.float64, threads=self.threads))
-        self.weight = weight[self.order]
+        self.weight = rows.weights()[self.order]
         if search.criterion == "loo" and search.classifies:
             counts = np.unique(rows.y, return_counts=True)[1]
             if counts.min() < 2:
@@ -224,23 +308,28 @@ class _Stage:
         assert self.widths is not None
         return _median_length(self.widths, self.weight)
 
+    def variance(self, gamma: float) -> float:
+        """Of the rows in feature space, at a width; 1 if all are alike."""
+        if self.widths is not None:
+            self.widths.fill(self.matrix, gamma)
+        share = self.weight / self.weight.sum()
+        size = float((share * self.matrix.diagonal).sum())
+        variance = size - float((share * self.matrix.product(share)).sum())
+        return variance if variance > 1e-9 * size else 1.0
+
     def line(self, sigma: float | None, trades: Array | None) -> list[Point]:
         """All C at one width."""
-        kernel, own_C, gamma = self.search.settings.kernel, self.search.spec.C, np.nan
+        kernel, gamma = self.search.settings.kernel, np.nan
         if self.widths is not None:
             gamma = width_of(kernel) if sigma is None else gamma_of(kernel, float(sigma))
             sigma = sigma_of(kernel, gamma)
-            self.widths.fill(self.matrix, gamma)
+            self.widths.fill(self.matrix, gamma)  # also where C is given
         Cs = None
         if trades is not None:
-            share = self.weight / self.weight.sum()
-            size = float((share * self.matrix.diagonal).sum())
-            variance = size - float((share * self.matrix.product(share)).sum())
-            variance = variance if variance > 1e-9 * size else 1.0  # none: all rows are alike
+            variance = self.variance(gamma)
             with np.errstate(over="ignore"):
                 Cs = np.minimum(trades * self.search.unit / variance / self.search.data.scale, LARGEST_C).tolist()
-        own_C = np.nan if own_C is None else own_C
-        here = Point(np.nan if sigma is None else sigma, gamma, own_C, np.inf, rows=len(self))
+        here = Point(np.nan if sigma is None else sigma, gamma, self.search.own_C, np.inf, rows=len(self))
         wanted = [f"{gamma:.9g} {C:.9g}" for C in (Cs or [np.nan])]
         new = [k for k, name in enumerate(wanted) if name not in self._known]
         if new:
@@ -319,44 +408,28 @@ class _Stage:
         return float(np.abs(reached.beta).sum() * _radius(reached, matrix, weight) ** 2 / weight.sum())
 
     def _validated(self, here: Point, Cs: Sequence[float] | None) -> list[Point]:
-        """The points of a line by exact cross-validation."""
+        """The points of a line by leaving out one row at a time."""
         began = perf_counter()
-        unit, settings = self.search.unit, self.search.settings
-        limits: dict[str, Any] = {"tol": max(min(settings.tol, unit), TOL * unit), "max_time": None, "max_iter": -1}
-        settings = replace(settings, **limits, solver=Decomposition(), linear=None)
+        search = self.search
+        learning, fresh = search.trial(self.rows, TOL)
         found, weight = weighted_validation(
-            replace(self.search.learning, settings=settings, data=self.rows),
-            LeftOut(np.arange(len(self))) if self.search.criterion == "loo" else self._folds(),
+            learning,
+            LeftOut(np.arange(len(self))),
             gamma=None if self.widths is None else np.array([here.gamma]),
             C=None if Cs is None else np.array(Cs),
-            scoring=None if self.search.classifies else "neg_mean_squared_error",
-            fresh=lambda: self._fresh(limits),
+            scoring=search.scoring or (None if search.classifies else "neg_mean_squared_error"),
+            fresh=fresh,
+            part=Part(score_weight=search.score_weight(self.rows), plain_scores=search.plain_scores),
         )
-        losses = np.average((1.0 if self.search.classifies else 0.0) - found.scores[0], axis=1, weights=weight)
-        losses = np.where(found.violation[0].max(axis=1) > unit, np.inf, losses)  # hard margins that do not exist
+        errors = search.classifies and search.scoring in (None, "accuracy")
+        losses = np.average((1.0 if errors else 0.0) - found.scores[0], axis=1, weights=weight)
+        unsolved = found.violation[0].max(axis=1) > search.unit  # hard margins that do not exist
+        losses = np.where(unsolved, np.inf, losses)
         seconds = (perf_counter() - began) / len(losses)
         return [
             replace(here, C=here.C if Cs is None else float(Cs[c]), value=float(loss), seconds=seconds)
             for c, loss in enumerate(losses)
         ]
-
-    def _fresh(self, limits: dict[str, Any]) -> Any:
-        """An estimator for folds that have to be fitted by themselves, with this search's parameters."""
-        estimator, spec = clone(self.search.learning.estimator), self.search.spec
-        wanted = {"kernel": self.search.settings.kernel, "gamma": "scale", "solver": "auto", **limits}
-        wanted |= {"epsilon": spec.epsilon, "class_weight": spec.class_weight, "multiclass": spec.multiclass}
-        has = estimator.get_params()
-        return estimator.set_params(**{name: value for name, value in wanted.items() if name in has})
-
-    def _folds(self) -> list[tuple[Index, Index]]:
-        """Five, or as many as the rarest class has rows, of equal weight."""
-        rows, classifies = len(self), self.search.classifies
-        if classifies:
-            rows = int(np.unique(self.rows.y, return_counts=True)[1].min())
-        if rows < 2:
-            short = "of every class, and one has 1" if classifies else "or more, not 1 sample"
-            raise ValueError(f"criterion='cv' needs two rows {short}: pass more rows.")
-        return weighted_folds(self.rows.weights(), self.rows.y if classifies else None, min(FOLDS, rows))
 
     def starts(self, point: Point | None) -> Starts:
         """The coefficients of a point's tasks, rows in their given order; None if they are of another problem."""
@@ -376,12 +449,11 @@ class _Stage:
         return starts
 
 
-def _canonical(spec: Spec, settings: Settings, rows: TrainingData, *, exact: bool) -> CanonicalRows:
+def _canonical(
+    spec: Spec, settings: Settings, rows: TrainingData, weight: Array, *, exact: bool, copies_apart: bool
+) -> CanonicalRows:
     """The rows with all of their weight; copies stay apart where folds need them: a class of nothing else."""
-    classifies, weight = spec.classifies, rows.weights()
-    if classifies:
-        classes, labels = np.unique(rows.y, return_inverse=True)
-        weight = weight * class_weights(spec.class_weight, classes, rows.y, rows.weight)[labels]
+    classifies = spec.classifies
     options = {"classes": classifies, "precomputed": settings.precomputed}
     data = CanonicalRows(rows.X, rows.y, weight, **options)
     counts = np.unique(data.y, return_counts=True)[1] if classifies else np.array([len(data)])
@@ -389,7 +461,7 @@ def _canonical(spec: Spec, settings: Settings, rows: TrainingData, *, exact: boo
         raise ValueError(
             f"class_weight={spec.class_weight!r} leaves weight to one class: pass positive weights for two."
         )
-    if exact and counts.min() < 2:
+    if (exact and counts.min() < 2) or copies_apart:
         data = CanonicalRows(rows.X, rows.y, weight, **options, every_row=True)
     return data
 

@@ -21,8 +21,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from adatron._check import Array, integer, real
 from adatron.kernels import has_width
 from adatron.plan import Learning, Plan, Spec, TrainingData
-from adatron.selection.grid import Grid
+from adatron.selection.grid import EVERYTHING, Grid, Part
 from adatron.selection.left_out import LeftOut
+from adatron.selection.scoring import refuse_many
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
@@ -119,8 +120,7 @@ def cross_validate(
     if not hasattr(estimator, "learning_plan") or is_outlier_detector(estimator):
         name = type(estimator).__name__
         raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
-    if isinstance(scoring, list | tuple | set | dict):
-        raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
+    refuse_many(scoring)
     began = perf_counter()
     learning: Learning = estimator.learning_plan(X, y, sample_weight)
     spec, settings, data = learning.spec, learning.settings, learning.data
@@ -161,14 +161,16 @@ def weighted_validation(
     C: Array | None,
     scoring: Any,
     fresh: Callable[[], Any],
+    part: Part = EVERYTHING,
 ) -> tuple[CrossValidation, Array]:
     """The same within a fit: scores in which rows count by their weights, and the weight of every fold's test rows.
 
     ``learning`` and the numbers on the grid have been checked; ``fresh`` makes an estimator for folds that have to be
-    fitted by themselves.
+    fitted by themselves. ``part`` names the points of the grid that are wanted, other weights for the scores, and when
+    to stop; scores that were not wanted, or that there was no time for, are NaN.
     """
     threads = effective_threads(learning.settings.n_jobs)
-    grid = Grid(learning, splits, gamma, C, scoring, threads, fresh, within_fit=True)
+    grid = Grid(learning, splits, gamma, C, scoring, threads, fresh, within_fit=True, part=part)
     weight = learning.data.weights()
     return _scored(grid, perf_counter())[0], np.array([weight[test].sum() for _, test in splits])
 

@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from threading import Event
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -43,6 +46,32 @@ Index = NDArray[np.int64]
 ProblemOf = Callable[[int, float | None], Problem]  # of a task, for the spec's C or another
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of a grid is wanted of a search within a fit.
+
+    ``wanted`` says which points, a row per width and a column per C; ``score_weight`` how rows count in scores, where
+    that is not how they count in fits, and ``plain_scores`` that they all count alike there; ``deadline``, of
+    `perf_counter`, when to leave the rest.
+    """
+
+    wanted: NDArray[np.bool_] | None = None
+    score_weight: Array | None = None
+    plain_scores: bool = False
+    deadline: float = np.inf
+
+    def wants(self, width: int, C: int) -> bool:
+        """Whether a point is wanted, and there is time left."""
+        return (self.wanted is None or bool(self.wanted[width, C])) and perf_counter() < self.deadline
+
+
+EVERYTHING = Part()
+
+
+class _OutOfTime(Exception):
+    """The deadline has passed in the middle of a solve."""
+
+
 class Grid:
     """One cross-validation: what its solves share.
 
@@ -58,6 +87,8 @@ class Grid:
         An estimator to be fitted on a fold, where folds share no matrix.
     within_fit : bool
         Whether a fit asks, which weighs scores and speaks for itself.
+    part : Part
+        What of the grid is wanted.
     """
 
     def __init__(
@@ -70,6 +101,7 @@ class Grid:
         threads: int,
         fresh: Callable[[], Any],
         within_fit: bool = False,
+        part: Part = EVERYTHING,
     ) -> None:
         spec, settings, rows = self.spec, self.settings, self.rows = learning.spec, learning.settings, learning.data
         self.fresh, self.splits = fresh, splits
@@ -78,7 +110,10 @@ class Grid:
         self.given_C = Cs is not None
         self.scoring = Scoring(learning.estimator, scoring)
         self.within_fit = within_fit
-        self.weigh_scores = within_fit and rows.weight is not None
+        self.part = part
+        self.score_weight: Array | None = None  # of the rows as given
+        if within_fit and not part.plain_scores:
+            self.score_weight = rows.weight if part.score_weight is None else part.score_weight
         m = rows.n_rows
         self.order: Index = np.arange(m)  # rows are sorted as in the matrix: these
         self.y, self.weight = rows.y, rows.weight  # in that order
@@ -141,7 +176,8 @@ class Grid:
         if family is None:
             room = min(self.settings.cache_bytes, AT_A_TIME * X.shape[0] * self.dtype.itemsize)
             gram = Gram(kernel, X, dtype=self.dtype, threads=self.threads, cache_bytes=room)
-            self._width(0, plain_matrix(gram), splits, scores, violation)
+            with suppress(_OutOfTime):
+                self._width(0, plain_matrix(gram), splits, scores, violation)
             return scores, violation
         if self.per_fold:
             matrix = family.blank()
@@ -152,7 +188,8 @@ class Grid:
                 weight = None if self.rows.weight is None else self.rows.weight[train]
                 gamma = width_of(kernel.resolve(X[train], weight))
                 family.fill(matrix, gamma)
-                self._width(0, matrix, splits, scores, violation, folds=[k])
+                with suppress(_OutOfTime):
+                    self._width(0, matrix, splits, scores, violation, folds=[k])
             return scores, violation
 
         gammas = self.widths if self.widths is not None else np.array([self.own_width])
@@ -169,7 +206,8 @@ class Grid:
                 except IndexError:  # another worker has taken the last
                     return
                 family.fill(matrix, float(gammas[g]), threads=1 if workers > 1 else self.threads)
-                self._width(g, matrix, splits, scores, violation)
+                with suppress(_OutOfTime):
+                    self._width(g, matrix, splits, scores, violation)
 
         with ThreadPoolExecutor(workers) as pool:
             try:
@@ -195,12 +233,15 @@ class Grid:
         """All folds and C of one width."""
         chains: dict[bytes | None, Chain] = {}
         whole = _Whole(self, matrix, chains) if leaves_one_out(splits, matrix.size) else None
+        start_C = 0 if self.part.wanted is None else int(self.part.wanted[g].argmax())
         first: list[Reached | None] = []  # of the last fold at the first C: the next fold's resembles it
         for k in range(len(splits)) if folds is None else folds:
             train, test = splits[k]
             plan, problem_of = self._plan(k, train)
             last: list[Reached | None] = list(first) if len(first) == len(plan) else [None] * len(plan)
             for c, C in enumerate(self.C):
+                if not self.part.wants(g, c):
+                    continue
                 known = whole.values(c, int(test[0])) if whole is not None else None
                 if known is not None:
                     values, worst = known
@@ -216,7 +257,7 @@ class Grid:
                         if _lacks_margin(reached, matrix):
                             self._without_margin.add((g, k))
                         values[:, p] = outputs(matrix, plan, p, reached, test)
-                if c == 0:
+                if c == start_C:
                     first = list(last)
                 scores[g, c, k] = self._score(plan, values, test)
                 violation[g, c, k] = worst
@@ -251,9 +292,11 @@ class Grid:
         """End a worker that is not wanted any more."""
         if self.cancelled.is_set():
             raise KeyboardInterrupt
+        if perf_counter() > self.part.deadline:
+            raise _OutOfTime
 
     def _score(self, plan: Plan, values: Array, test: Index) -> float:
-        weight = self.weight[test] if self.weigh_scores and self.weight is not None else None
+        weight = None if self.score_weight is None else self.score_weight[self.order[test]]
 
         def rows() -> Any:
             return np.empty((len(test), 0)) if self.settings.precomputed else self.rows.X[self.order[test]]
@@ -286,11 +329,13 @@ class Grid:
         X_test = rows.X[np.ix_(test, train)] if precomputed else rows.X[test]
         weight = None if rows.weight is None else rows.weight[train]
         for c, C in enumerate(self.C):
+            if not self.part.wants(g, c):
+                continue
             if self.given_C:
                 machine.set_params(C=float(C))
             with leaving_unsaid("parameters", *(("convergence",) if self.within_fit else ())):
                 machine.fit(X, rows.y[train], sample_weight=weight)
-            held = rows.weight[test] if self.weigh_scores and rows.weight is not None else None
+            held = None if self.score_weight is None else self.score_weight[test]
             scores[g, c, k] = self.scoring.of_fitted(machine, X_test, rows.y[test], held)
             violation[g, c, k] = machine.kkt_violation_
 

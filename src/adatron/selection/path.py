@@ -12,7 +12,7 @@ import numpy as np
 
 from adatron._check import Array
 
-HEADS = {"sigma": "σ", "iterations": "steps"}
+HEADS = {"sigma": "σ", "iterations": "steps", "standard_error": "std error"}
 FORMATS = {"support": "d", "iterations": "d", "rows": "d", "seconds": ".4f"}
 
 
@@ -20,7 +20,8 @@ FORMATS = {"support": "d", "iterations": "d", "rows": "d", "seconds": ".4f"}
 class Point:
     """One kernel and one C. What a criterion does not look at is NaN.
 
-    ``value`` is the criterion's, the less the better; ``margin`` is γ = 1/‖w‖ (of many machines, from the mean of
+    ``value`` is the criterion's, the less the better; with cross-validation the mean over folds, whose standard error
+    is ``standard_error``; ``margin`` is γ = 1/‖w‖ (of many machines, from the mean of
     ‖w‖²); ``bound`` is R²/(mγ²) with R = ``radius``; ``error`` that on held-out rows, where some were given; ``rows``
     how many it was judged on.
     """
@@ -29,6 +30,7 @@ class Point:
     gamma: float
     C: float
     value: float
+    standard_error: float = nan
     bound: float = nan
     radius: float = nan
     margin: float = nan
@@ -43,6 +45,10 @@ class Point:
 class Path:
     """Points in the order in which they were tried; ``chosen`` is one of them, ``criterion`` says by what.
 
+    ``estimate`` is the loss to expect of the choice on new rows, and ``estimate_error`` its standard error: of each
+    fold the loss at the point that the other folds choose. It is more than the chosen point's own ``value``, which is
+    the least of many and owes something to chance. Known where a path was judged by cross-validation.
+
     ``notes`` holds what went otherwise than asked: a hard margin that does not exist, distances that are all zero.
     """
 
@@ -50,6 +56,8 @@ class Path:
     points: list[Point] = field(default_factory=list)
     chosen: Point | None = None
     notes: list[str] = field(default_factory=list)
+    estimate: float = nan
+    estimate_error: float = nan
     epsilon: float = nan  # of a regressor that asked for it, from the error of the chosen point
 
     def __len__(self) -> int:
@@ -84,6 +92,7 @@ class Path:
     def __str__(self) -> str:
         known = [f.name for f in fields(Point) if np.isfinite(self[f.name]).any()] if self.points else []
         known = [name for name in known if name != "gamma" or "sigma" not in known]
+        known = [name for name in known if name not in ("support", "iterations") or self[name].any()]
         lines = ["  " + " ".join(f"{HEADS.get(name, name):>10}" for name in known)]
         for point in self.points:
             cells = [format(getattr(point, name), ">10" + FORMATS.get(name, ".4g")) for name in known]
@@ -94,7 +103,8 @@ class Path:
             price = "" if np.isnan(here.C) else f"C = {here.C:.6g}"
             tube = f"ε = {self.epsilon:.6g}" if isfinite(self.epsilon) else ""
             found = ", ".join(part for part in (width, price, tube) if part)
-            lines.append(f"chosen by {self.criterion}: {found}; {len(self)} points, {self.seconds:.3g} s")
+            hope = f"; estimate {self.estimate:.4g} ± {self.estimate_error:.2g}" if isfinite(self.estimate) else ""
+            lines.append(f"chosen by {self.criterion}: {found}{hope}; {len(self)} points, {self.seconds:.3g} s")
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
@@ -113,10 +123,10 @@ class Path:
             return {k: v if isfinite(v) else None for k, v in asdict(point).items()}
 
         chosen = None if self.chosen is None else plain(self.chosen)
-        epsilon = self.epsilon if isfinite(self.epsilon) else None
-        points = list(map(plain, self))
+        numbers = {name: getattr(self, name) for name in ("estimate", "estimate_error", "epsilon")}
         return json.dumps(
-            {"criterion": self.criterion, "points": points, "chosen": chosen, "notes": self.notes, "epsilon": epsilon}
+            {"criterion": self.criterion, "points": list(map(plain, self)), "chosen": chosen, "notes": self.notes}
+            | {name: value if isfinite(value) else None for name, value in numbers.items()}
         )
 
     def plot(self, ax: Any = None) -> Any:

@@ -154,6 +154,11 @@ def along_a_line(X: Any) -> Index:
     return np.argsort(values, kind="stable").astype(np.int64)
 
 
+def shuffled(order: Index, times: int) -> Index:
+    """The same rows in an order without a pattern, another one for every number; it follows from their order alone."""
+    return order[np.argsort(_odd(np.arange(len(order)) + times * len(order)), kind="stable")]
+
+
 def weighted_folds(weight: Array, labels: NDArray[Any] | None, folds: int) -> list[tuple[Index, Index]]:
     """Training and test rows of folds that have equal weight, of every class too, as nearly as rows can be split."""
     fold = np.empty(len(weight), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,20 @@ from sklearn.metrics import check_scoring, r2_score
 
 from adatron._check import Array
 from adatron.plan import Plan
+
+
+def refuse_many(scoring: Any) -> None:
+    """Refuse what is more than one score."""
+    if isinstance(scoring, list | tuple | set | dict):
+        raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
+
+
+def takes_weights(scoring: Any) -> bool:
+    """Whether rows can count by their weights in a score: a function that takes none has to be given every copy."""
+    if not callable(scoring):
+        return True
+    named = signature(scoring).parameters.values()
+    return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in named)
 
 
 class _Known:
