@@ -592,7 +592,7 @@ def test_a_slip_of_the_pen_is_told_what_was_meant(options, sentence):
         lambda rows, labels: NuSVC(gamma="adapt", nu=0.9).fit(rows, labels),
         lambda rows, labels: NuSVC(nu=0.9).fit(rows, labels),
         lambda rows, labels: cross_validate(NuSVC(nu=0.9), rows, labels, gamma=[0.1, 1.0]),
-        lambda rows, labels: cross_validate(NuSVC(nu=0.9, cache_size=0.01), rows, labels, gamma=[0.1, 1.0], cv=2),
+        lambda rows, labels: cross_validate(NuSVC(nu=0.9, multiclass="tree"), rows, labels, gamma=[0.1, 1.0], cv=2),
     ],
     ids=["adapt", "fit", "cross_validate", "one by one"],
 )
@@ -603,6 +603,25 @@ def test_one_warning_is_given_once(fit):
             warnings.simplefilter("always")
             fit(rows, labels)
         assert [str(warning.message)[:11] for warning in heard] == ["nu=0.9 is m"]
+
+
+def test_warnings_of_a_score_are_given_once():
+    """However many points and folds there are; and as an error, if that is asked for."""
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    labels = np.arange(60) % 5
+
+    def score(estimator, X, y, sample_weight=None):
+        warnings.warn("this score is odd", UserWarning, stacklevel=2)
+        return estimator.predict(X).mean()
+
+    machine = SVC(gamma="adapt", scoring=score)
+    with pytest.warns(UserWarning, match="this score is odd") as heard:
+        machine.fit(rows, labels)
+    assert len(heard) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="this score is odd"):
+            machine.fit(rows, labels)
 
 
 def test_folds_with_many_classes_are_not_warned_of():

@@ -27,7 +27,7 @@ from adatron.estimators._settings import settings_of
 from adatron.estimators._training import Training
 from adatron.kernels import Precomputed, has_width, of_width, sigma_of, width_of
 from adatron.model import Model
-from adatron.plan import Classes, Learning, Plan, Settings, Spec, TrainingData, is_unsaid, sample_weights
+from adatron.plan import Classes, Learning, Plan, Settings, Spec, TrainingData, is_unsaid, said_once, sample_weights
 from adatron.precision import EXACT, Arithmetic
 from adatron.solution import Solution, Status
 
@@ -218,7 +218,8 @@ class Machine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
             began = perf_counter()
             scoring = getattr(self, "scoring", None)
-            self.path_, starts = adapt(Learning(spec, settings, data, self), criterion, scoring)
+            with said_once():
+                self.path_, starts = adapt(Learning(spec, settings, data, self), criterion, scoring)
             chosen = self.path_.best
             if "C" in settings.adapts:
                 spec = spec.with_C(chosen.C)

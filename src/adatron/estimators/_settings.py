@@ -12,6 +12,7 @@ from adatron.solvers import SOLVERS, Decomposition, LinearSolver, Solver, make_s
 
 MOST_THREADS = 4096
 MOST_BYTES = 2.0**62  # of a cache: more is as good as no limit
+LEAST_BYTES = 4e6  # of a cache: with working sets of 16 rows, 1,726 rows and C = 136,000 took 87 s
 ADAPTABLE = ("gamma", "C", "epsilon")
 
 
@@ -41,7 +42,7 @@ def settings_of(estimator: Any) -> Settings:
         name=type(estimator).__name__,
         kernel=kernel,
         tol=real("tol", estimator.tol, above=0),
-        cache_bytes=min(real("cache_size", estimator.cache_size, above=0), MOST_BYTES / 1e6) * 1e6,
+        cache_bytes=max(min(real("cache_size", estimator.cache_size, above=0), MOST_BYTES / 1e6) * 1e6, LEAST_BYTES),
         max_iter=integer("max_iter", estimator.max_iter, at_least=-1),
         max_time=None if limit is None else real("max_time", limit, above=0, infinite=True),
         solver=_solver_of(estimator),

@@ -2,7 +2,7 @@
 
 from adatron.plan.data import TrainingData, class_numbers, class_weights, sample_weights
 from adatron.plan.margin import Margin, margin_is_clear
-from adatron.plan.notices import is_unsaid, leaving_unsaid
+from adatron.plan.notices import is_unsaid, leaving_unsaid, said_once
 from adatron.plan.plan import Classes, Plan
 from adatron.plan.schemes import SCHEMES, BinaryTask, OneVsOne, OneVsRest, Scheme, Tree, Two, scheme
 from adatron.plan.settings import Learning, Settings, seed_of
@@ -30,6 +30,7 @@ __all__ = [
     "is_unsaid",
     "leaving_unsaid",
     "margin_is_clear",
+    "said_once",
     "sample_weights",
     "scheme",
     "seed_of",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,3 +26,13 @@ def leaving_unsaid(*topics: Topic) -> Iterator[None]:
 def is_unsaid(topic: Topic) -> bool:
     """Whether a fit should not warn of this."""
     return topic in _UNSAID.get()
+
+
+@contextmanager
+def said_once(stacklevel: int = 3) -> Iterator[None]:
+    """Warnings inside, also those of scorers and of functions that users pass, are given at the end, each once."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        yield
+    for text, category in dict.fromkeys((str(warning.message), warning.category) for warning in heard):
+        warnings.warn(text, category, stacklevel=stacklevel)
