@@ -261,6 +261,15 @@ def test_scorers(machine, y):
         assert 0.02 < machine.epsilon_ < 0.2  # from squared errors, whatever is scored
 
 
+@pytest.mark.parametrize("scoring", ["neg_max_error", make_scorer(lambda truth, guess: -abs(truth - guess).max())])
+def test_metrics_that_take_no_weights_can_be_scored_by(scoring):
+    """Scikit-learn's scorers hand weights on to metrics, of which some take none."""
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    assert SVR(gamma="adapt", scoring=scoring).fit(rows, rows[:, 0]).path_.best.value > 0
+    with pytest.raises(ValueError, match="takes no sample_weight, and rows have weights"):
+        SVR(gamma="adapt", scoring=scoring).fit(rows, rows[:, 0], sample_weight=np.arange(1.0, 61.0))
+
+
 def test_a_function_that_scores():
     def share(estimator, X, y):
         return float((estimator.predict(X) == y).mean())

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import check_scoring, r2_score
+from sklearn.metrics import check_scoring, get_scorer, r2_score
 
 from adatron._check import Array
 from adatron.plan import Plan
@@ -21,9 +21,11 @@ def refuse_many(scoring: Any) -> None:
 
 def takes_weights(scoring: Any) -> bool:
     """Whether rows can count by their weights in a score: a function that takes none has to be given every copy."""
-    if not callable(scoring):
+    if scoring is None:
         return True
-    named = signature(scoring).parameters.values()
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    # scikit-learn's scorers hand weights on to a metric, and have no public word for whether it takes any
+    named = signature(getattr(scorer, "_score_func", scorer)).parameters.values()
     return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in named)
 
 
