@@ -357,3 +357,19 @@ def test_an_interrupt_between_stages(monkeypatch):
     monkeypatch.setattr(growth._Stage, "judge", interrupted)
     with pytest.raises(KeyboardInterrupt):
         SVC(**BOTH).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "error", "sentence"),
+    [
+        (3, TypeError, r"^scoring=3 is of type int: pass None, one of .*, or a function of an estimator, X and y\.$"),
+        ("no such", ValueError, r"^scoring='no such' is unknown: pass None, one of .*\.$"),
+    ],
+)
+def test_what_is_no_score_is_refused_by_name(scoring, error, sentence):
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    labels = np.arange(20) % 2
+    with pytest.raises(error, match=sentence):
+        SVC(gamma="adapt", scoring=scoring).fit(rows, labels)
+    with pytest.raises(error, match=sentence):
+        folds.cross_validate(SVC(), rows, labels, scoring=scoring)

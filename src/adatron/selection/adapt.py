@@ -53,7 +53,7 @@ from adatron.selection.growth import Growth
 from adatron.selection.left_out import LeftOut
 from adatron.selection.path import Path, Point
 from adatron.selection.sample import CanonicalRows, along_a_line, spread_evenly, weighted_median
-from adatron.selection.scoring import refuse_many, takes_weights
+from adatron.selection.scoring import refuse_unfit, takes_weights
 from adatron.selection.widths import Matrix, Widths, plain_matrix
 from adatron.solvers import Decomposition
 from adatron.threads import effective_threads
@@ -95,7 +95,7 @@ def adapt(learning: Learning, criterion: str, scoring: Any = None) -> tuple[Path
 
 def _criterion(learning: Learning, criterion: str, scoring: Any) -> str:
     """By what it is chosen; refuses what does not go together."""
-    refuse_many(scoring)
+    refuse_unfit(scoring)
     counts_errors = learning.spec.use in LOSSES
     if criterion == "auto":
         counts = np.unique(learning.data.y, return_counts=True)[1] if counts_errors else np.array([2])

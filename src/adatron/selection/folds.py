@@ -23,7 +23,7 @@ from adatron.kernels import has_width
 from adatron.plan import Learning, Plan, Spec, TrainingData
 from adatron.selection.grid import EVERYTHING, Grid, Part
 from adatron.selection.left_out import LeftOut
-from adatron.selection.scoring import refuse_many
+from adatron.selection.scoring import refuse_unfit
 from adatron.threads import effective_threads
 
 Index = NDArray[np.int64]
@@ -120,7 +120,7 @@ def cross_validate(
     if not hasattr(estimator, "learning_plan") or is_outlier_detector(estimator):
         name = type(estimator).__name__
         raise TypeError(f"estimator={name} is none of adatron's SVC, NuSVC, SVR and NuSVR: pass one of them.")
-    refuse_many(scoring)
+    refuse_unfit(scoring)
     began = perf_counter()
     learning: Learning = estimator.learning_plan(X, y, sample_weight)
     spec, settings, data = learning.spec, learning.settings, learning.data

@@ -7,16 +7,22 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import check_scoring, get_scorer, r2_score
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names, r2_score
 
 from adatron._check import Array
 from adatron.plan import Plan
 
 
-def refuse_many(scoring: Any) -> None:
-    """Refuse what is more than one score."""
+def refuse_unfit(scoring: Any) -> None:
+    """Refuse what is more than one score, or none at all."""
     if isinstance(scoring, list | tuple | set | dict):
         raise ValueError(f"scoring={scoring!r} is no single score: pass one, such as 'accuracy', or None.")
+    wish = "pass None, one of sklearn.metrics.get_scorer_names(), or a function of an estimator, X and y"
+    if isinstance(scoring, str):
+        if scoring not in get_scorer_names():
+            raise ValueError(f"scoring={scoring!r} is unknown: {wish}.")
+    elif scoring is not None and not callable(scoring):
+        raise TypeError(f"scoring={scoring!r} is of type {type(scoring).__name__}: {wish}.")
 
 
 def takes_weights(scoring: Any) -> bool:
